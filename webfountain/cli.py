@@ -121,8 +121,8 @@ def _doors() -> None:
 
 
 def run() -> int:
-    """Run this process's command line and return its exit status. Afterwards the process ends within a time limit, even
-    if threads are still waiting.
+    """Run this process's command line, return its exit status, and make the process end soon, even if threads are still
+    waiting.
     """
     from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
 

@@ -36,7 +36,7 @@ class SystemClock:
 
     If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
     caught up. If the machine's clock is set back further, this clock runs slower until both agree: four hours for a
-    step of one hour. Meanwhile, delays between requests become longer.
+    step of one hour. While this clock runs slower, delays between requests are longer.
 
     Time must not go back during a crawl, because leases and queues contain times that this clock has returned.
     """
@@ -60,7 +60,7 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Correct this clock, which is `ahead` seconds before the machine's clock and was last read `since` seconds
+        """Correct this clock, which is `ahead` seconds ahead of the machine's clock and was last read `since` seconds
         ago.
         """
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):

@@ -21,8 +21,8 @@ HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
     "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
     "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
 }
-"""For each histogram, by name, the upper bounds of its buckets, in seconds. The last bucket, above all bounds, is not
-in the list.
+"""For each histogram, by name, the upper bounds of its buckets, in seconds. Each histogram has one more bucket, without
+an upper bound.
 """
 _BUCKETS: Final = {
     name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()

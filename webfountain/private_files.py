@@ -27,8 +27,8 @@ def private(path: Path, mode: str = "wb") -> IO[Any]:
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
     """Open a file for writing that replaces `path` when the block ends without an error.
 
-    Other processes never see an incomplete file. If the process is killed, the old file stays, and the next process
-    overwrites the temporary file. If `durable` is True, the new file survives a power failure.
+    Other processes never see an incomplete file. If a process is killed while it writes, the old file stays, and the
+    next process overwrites the temporary file. If `durable` is True, the new file survives a power failure.
     """
     draft = path.with_name(f".{path.name}.tmp")
     draft.unlink(missing_ok=True)

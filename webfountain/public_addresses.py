@@ -35,8 +35,8 @@ _NOT_PUBLIC_4: Final = tuple(
     )
 )
 """Blocks that are not public: the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of
-2025. Python's own table (`is_global`) is not used, because patch releases of Python may change it, and the table must
-be safe.
+2025. Python's own table (`is_global`) is not used, because patch releases of Python may change it, and the security of
+a crawl depends on the table.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
 """All IPv6 addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). All

@@ -2,7 +2,7 @@
 
 All records are frozen msgspec structs. Times are UTC seconds (float) or None. The `key` of a page, unique within its
 site, is a hash of its canonical URL (eight bytes). For a request of a Scrapy project, the key is Scrapy's fingerprint.
-docs/architecture.md describes how a URL passes through the packages, and docs/pages.md describes states and outcomes.
+See docs/architecture.md for the way of a URL through the packages, and docs/pages.md for states and outcomes.
 """
 
 from __future__ import annotations
@@ -361,12 +361,12 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sitemaps: tuple[tuple[str, float], ...] = ()
     """URL of each known sitemap, with the time when the sitemap was last read (0.0 if never)."""
     changes: int = 0
-    """Number of changes of all pages of the site. With `observed_time`, this gives the prior for the change rates of
-    its pages."""
+    """Number of changes of all pages of the site; with `observed_time`, the prior for the change rates of its pages."""
     observed_time: float = 0.0
     """Sum of the times between two checks of the same page, over all pages of the site, in seconds."""
     error: str = ""
-    """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or ""."""
+    """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or "" if
+    it did not fail."""
     revived: int = 0
     """Number of times that a gone page of the site was found back."""
     dead_time: float = 0.0
@@ -402,7 +402,8 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     immediate: int = 0
     """Number of URLs of the site that are fetched before all its others, including leased URLs."""
     epoch: int = 0
-    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0."""
+    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0 for the
+    order of arrival."""
     learned: bytes = b""
     """What the crawl has learned about the site's pages, in bytes that the store does not interpret."""
     changed: float = 0.0

@@ -20,7 +20,7 @@ __all__ = ["Scratch"]
 _PREFIX: Final = "webfountain-scratch-"
 _LOCK: Final = "lock"
 _NEWBORN_S: Final = 3600.0
-"""Younger folders are never removed, because their processes may not have locked them yet; in seconds."""
+"""Folders younger than this many seconds are never removed, because their processes may not have locked them yet."""
 
 
 class Scratch:

@@ -1,6 +1,6 @@
 """URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
-The canonical form is the key in the store. It is the URL as ada-url parses it by the WHATWG rules, without the
+The canonical form of a URL is its key in the store: the URL as ada-url parses it by the WHATWG rules, without the
 fragment. Query parameters, session ids, index.html, trailing slashes and ``www.`` stay, because a server may answer
 such URLs differently. URLs with a user name or password are not crawled, because such URLs contain secrets.
 """
@@ -97,10 +97,10 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from the value of a header as browsers read it. `value` is decoded as latin-1.
+    """Return a URL from a header as browsers read it. `value` is the header's value, decoded as latin-1.
 
-    If the bytes are valid UTF-8, decode them as UTF-8: ``/cafÃ©`` becomes ``/café``. Otherwise escape them: ``/café``
-    becomes ``/caf%E9``.
+    A value whose bytes are valid UTF-8 is decoded as UTF-8: ``/cafÃ©`` becomes ``/café``. Other bytes outside ASCII are
+    escaped: ``/café`` becomes ``/caf%E9``.
     """
     if value.isascii():
         return value
@@ -182,8 +182,8 @@ def registered_domain(host: str) -> str:
 def network_domain(host: str) -> str:
     """Return the registered domain. For a name with an unknown suffix, return its last two labels.
 
-    `network_domain` is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`).
-    For the public web use `registered_domain`, because an unknown suffix is a mistake there.
+    `network_domain` is for private networks, which have their own suffixes (`www.apex.internal` -> `apex.internal`). On
+    the public web, where an unknown suffix is a mistake, use `registered_domain`.
     """
     domain, suffix = _extract()(host)
     if domain or suffix or is_address(host):

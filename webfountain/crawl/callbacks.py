@@ -1,8 +1,8 @@
 """Convert callbacks of requests to names and back, because a store cannot contain functions.
 
-A callback can be stored if it is a method of the spider, as with Scrapy's JOBDIR, a function of the spider's package,
-or a `functools.partial` of a storable function. A lambda or a method of another object cannot be stored. Looking up a
-name imports nothing and runs no code of the spider, because an attacker may have changed the names in the store.
+Methods of the spider, functions of its package, and a `functools.partial` of either can be stored. A lambda or a method
+of another object cannot be stored. Looking up a name imports nothing and runs no code of the spider, because an
+attacker may have changed the names in the store.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ def _flush(exporter: FeedExporter) -> None:
 
 
 def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
-    """Make the processing of callbacks' output faster than Scrapy's.
+    """Speed up Scrapy's processing of the output of callbacks.
 
     For each response, Scrapy starts a hundred tasks, which takes 0.45 ms. `scrape_for` makes Scrapy start one task for
     each item, or no task if the project has no pipelines. At most `CONCURRENT_ITEMS` items of a response are processed
@@ -288,8 +288,7 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output of a callback; log any error.
 
-    Flush the feed's file after each item. Otherwise a kill could lose an item that a pipeline already knows and would
-    drop in the next run.
+    The feed's file is flushed after each item, so that a kill loses no item that a pipeline would drop in the next run.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)

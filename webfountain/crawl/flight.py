@@ -4,8 +4,8 @@ A weak dictionary maps each request to its flight. The link is not in `request.m
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is
-therefore settled only when all such requests from its callback are done. Each flight counts the requests in memory for
-which it waits.
+therefore settled only when all requests in memory from its callback are done. Each flight counts the requests in memory
+for which it waits.
 """
 
 from __future__ import annotations
@@ -123,9 +123,7 @@ class Flight:
         return self._settleable()
 
     def wait_no_longer(self) -> Iterator[Flight]:
-        """Stop waiting for one request, because the store already knows it. Return the flights that may be settled as a
-        result.
-        """
+        """Stop waiting for one request that the store already knows, and return the flights that may now be settled."""
         self._waits_for -= 1
         return self._settleable()
 

@@ -92,9 +92,7 @@ class Landings:
         self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
-        """Record that the downloader sends the request now. From this moment, the delay before the site's next request
-        counts.
-        """
+        """Record that the downloader sends the request now, so that the delay before the site's next request begins."""
         if flight.queued and not flight.landed and self._session.pace is not None:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)

@@ -1,7 +1,7 @@
 """Formatters of a crawl's log lines.
 
 Scrapy formats a line for every answer and every item, even if the log level drops the line (0.03 ms a page).
-`FountainLogFormatter` formats such lines only with LOG_LEVEL=DEBUG.
+`FountainLogFormatter` formats the lines of answers and items only with LOG_LEVEL=DEBUG.
 
 `JsonFormatter` writes one object per line (WEBFOUNTAIN_LOG_FORMAT=json). An object has `time` (UTC, ISO 8601), `level`,
 `logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the stat that

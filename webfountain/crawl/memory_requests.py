@@ -4,17 +4,17 @@
 
 `MemoryRequests` contains requests that are not plain data. Each of these requests has a placeholder in the store, in
 the queue of its site. After the request was made, the placeholder stays in the store, so that no later run makes the
-request again. The page that yielded the request is settled only after the request was made. If the process is killed
-earlier, the page is requested again, and its callback yields the lost request again. When the request is yielded again,
-its placeholder is in one of three states:
+request again. The page that yielded the request is settled only after the request was made. After a kill, the page is
+requested again, and its callback yields the lost request again. When the request is yielded again, its placeholder is
+in one of three states:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes
   back to the queue;
 - the request was made before: the store knows it, and the page need not wait for it.
 
-If the spider does not yield the request of such a lease again, the lease is settled at the end of the crawl. A
-placeholder for a request with `dont_filter` can be used only by the run that made the placeholder.
+An orphaned lease whose request the spider does not yield again is settled at the end of the crawl. A placeholder for a
+request with `dont_filter` can be used only by the run that made the placeholder.
 """
 
 from __future__ import annotations

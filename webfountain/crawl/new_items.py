@@ -1,10 +1,10 @@
 """Drop items that are neither new nor changed.
 
 WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file
-beside the store contains digests of the items that the last response gave. An item with one of these digests is
-dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with each visit,
-such as the time of scraping. New digests are written after the items are in the feeds, and before the page is settled.
-After a kill, an item may come twice, but no item is lost.
+beside the store contains digests of the items that the last response gave. An item that the same request also gave last
+time is dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with
+each visit, such as the time of scraping. New digests are written after the items are in the feeds, and before the page
+is settled. After a kill, an item may come twice, but no item is lost.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Write to the file the digests for the requests with the fingerprints `pages`. Call this method after the
-        items are in the feeds. Raises StoreError.
+        """Write the digests of the requests `pages` (fingerprints) to the file. Call this method after the items are in
+        the feeds. Raises StoreError.
         """
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:

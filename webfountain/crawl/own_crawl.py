@@ -65,8 +65,8 @@ def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] =
 
 
 class PolicyPoller:
-    """Regularly checks whether the policy file was edited, and applies the edited file. It calls `load_seeds` in the
-    worker thread, to load new seeds of the file.
+    """Regularly checks whether the policy file was edited, and applies the edited file. `load_seeds` loads new seeds of
+    the file, in the worker thread.
     """
 
     def __init__(

@@ -107,8 +107,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request, with the time before which its last fetch must have been if the request is to be made
-        again. Drop the request and return None if it may not be made again.
+        """Return a known request and a time: the request is made again if its last fetch was earlier. Drop the request
+        and return None if it may not be made again.
         """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:
@@ -264,7 +264,7 @@ class ProjectRequests:
         engine.wake(self._crawler)
 
     def _forget(self, fetch: Fetch, refusal: LeaseEnd | None, error: Exception) -> None:
-        """Settle a request that cannot be restored. But if the spider may yield the request again, keep its lease."""
+        """Settle a request that cannot be restored, or keep its lease if the spider may yield the request again."""
         assert fetch.lease is not None
         if isinstance(error, LostInMemory):
             # The page that yielded it was not settled, or it is a start request that will be yielded again.

@@ -33,7 +33,7 @@ __all__ = ["Recording"]
 
 _T = TypeVar("_T")
 MAX_FILES: Final = 100_000
-"""Folders with more files are not measured, because sizes are measured once a minute."""
+"""A folder with more files than this is not measured, because sizes are measured once a minute."""
 _DEPTH: Final = 2
 """Sizes are measured down to this level of subfolders."""
 

@@ -61,7 +61,7 @@ class SessionCookies:
         self._written = b""
 
     def load(self) -> None:
-        """Put the stored cookies into the jars. If the file cannot be read, rename it."""
+        """Put the stored cookies into the jars, or rename the file if it cannot be read."""
         try:
             self._written = self._path.read_bytes()
         except FileNotFoundError:

@@ -1,9 +1,9 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
 The list is for a spider with the attribute `redis_key`, such as scrapy-redis's RedisSpider. The spider's
-`make_request_from_data`, if any, makes the requests from an entry. These requests are fetched before other pages of
-their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done, another
-worker takes the entry.
+`make_request_from_data`, if any, makes the requests from an entry. The requests from an entry are fetched before other
+pages of their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done,
+another worker takes the entry.
 
 Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
 REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes (by

@@ -129,7 +129,7 @@ def path_of(cls: type) -> str:
 
 
 def _kind_of(cls: type[Any]) -> str | None:
-    """Return the kind of a project's class, or None if the class is of no such kind."""
+    """Return the kind of a class, such as "dataclass" or "enum", or None for any other class."""
     if issubclass(cls, tuple):
         return "namedtuple" if hasattr(cls, "_fields") else None
     kinds = {

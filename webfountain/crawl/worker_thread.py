@@ -33,8 +33,8 @@ _T = TypeVar("_T")
 BATCH_S: Final = 0.02
 """Shortest pause between two batches, in seconds. With this pause, a batch at full speed settles some tens of pages."""
 _SITES: Final = 50
-"""Number of active sites above which the pause grows with their number. A site waits for several batches per fetch, and
-other sites use this time.
+"""If more sites than this are active, the pause between two batches grows with their number. A site waits for several
+batches per fetch, and other sites use this time.
 """
 _LONGEST_S: Final = 0.1
 POLL_S: Final = 0.25

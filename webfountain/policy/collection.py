@@ -53,7 +53,7 @@ class Collection:
         self.limits = tables.collection.limits
         """Limits: the depth, the number of pages, and the share of fetches from one domain."""
         self.conflict = tables.conflict.rule
-        """The rule that chooses a policy if links give one page different policies."""
+        """Which policy a page gets if links give it different policies."""
         self.politeness = tables.politeness
         """How often a site may be requested, with which User-Agent and limits."""
         self.network = tables.network
@@ -92,8 +92,8 @@ class Collection:
     def is_blending(self) -> bool:
         """Return whether never-crawled pages are ordered by a blend of several orders (`core.order_blend`).
 
-        With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order. A
-        policy that weighs backlinks needs the pure PageRank, so blending is then off.
+        With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order.
+        Blending is off if a policy weighs backlinks, because this needs the pure PageRank.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs
@@ -125,9 +125,8 @@ class Collection:
 
     @property
     def is_trusting(self) -> bool:
-        """Return whether new pages are ordered by trust.
-
-        That is so if several policies are in use, if trust fades along links, or if a ``[[rule]]`` sets trust.
+        """Return whether new pages are ordered by trust: if several policies are in use, trust fades along links, or a
+        ``[[rule]]`` sets trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)

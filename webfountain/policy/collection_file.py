@@ -66,7 +66,7 @@ AT_NEXT_START: Final = (
 )
 """Tables and keys whose edits take effect only at the next start, because a running crawl cannot change them."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Entry of `Edit.waits` for new scores and topics. If the crawl has no ranking, these take effect at the next start."""
+"""Entry of `Edit.waits` for new scores and topics, if they take effect only at the next start for lack of a ranking."""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -157,7 +157,7 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on. Stop before the first policy that is in `found`."""
+    """Return a policy, the policy that it extends, and so on, up to the last that is not in `found`."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"

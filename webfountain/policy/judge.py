@@ -130,7 +130,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Replace the collection by an edited one. A batch in progress is still judged by the old one."""
+        """Replace the collection by an edited one. Batches in progress keep the old collection."""
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -141,8 +141,8 @@ class Judge:
         """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
         when a seed redirects. The added site gets the seed's policy.
 
-        Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself be
-        such an added form.
+        Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself have
+        been added in this way.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
@@ -265,8 +265,8 @@ class Judge:
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if there is none, or if
-        the page already has the policy of this ``[[switch]]``.
+        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if the page meets no
+        conditions, or if it already has the policy of the ``[[switch]]``.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -295,8 +295,8 @@ class Judge:
         return verdict.trust if self._law.is_trusting else 0.0
 
     def importance_of(self, record: PageRecord, trust: float) -> float:
-        """Return the importance of a known page after its trust has changed. For a ranked page, trust changes
-        nothing.
+        """Return the importance of a known page after its trust has changed. The importance of a ranked page does not
+        depend on its trust.
         """
         law = self._law
         return trust if law.is_trusting and not law.is_ranking else record.importance

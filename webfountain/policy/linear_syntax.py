@@ -4,9 +4,9 @@ Python's own parser reads an expression. Each character class is replaced by the
 matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. Each
-expression has two translations. The *plain* form is for ASCII texts without a line feed at the end, such as URLs, on
-which Python and RE2 agree. The *full* form is for texts with other characters or a last line feed. Before a text is
-searched for the full form, some of its characters are replaced (`Spelling`):
+expression has two translations. Python and RE2 agree on ASCII texts without a line feed at the end, such as URLs, and
+the *plain* form is for such texts. The *full* form is for texts with other characters or a last line feed. Before a
+text is searched for the full form, some of its characters are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -43,15 +43,15 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Unicode noncharacters that `Spelling` puts in the place of other characters. If a text already contains them, they
-are first removed.
+"""Unicode noncharacters that `Spelling` puts in the place of other characters, after it has removed all that the text
+already contains.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that RE2 may make for the repeats of one expression, such as ``{3,5}``. RE2 limits each
-single repeat; this limit bounds the search time per character of a text.
+"""Maximum number of copies that RE2 may make for all repeats of one expression, such as ``{3,5}``, to bound the search
+time per character of a text.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)

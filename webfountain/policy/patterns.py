@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
 
 _MOST_BYTES: Final = 16 << 20
-"""Maximum memory of one expression, in bytes. An expression that needs more is searched more slowly."""
+"""Maximum memory of one expression, in bytes; an expression that needs more is searched more slowly."""
 _MOST_STEPS: Final = 100_000
 MAX_SEARCHES: Final = 100_000
 """Maximum number of searches that `Pattern.without` makes in one page."""

@@ -126,8 +126,8 @@ def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data without default values. A key that a later version adds with a default thus leaves
-    the hash of a rule unchanged.
+    """Return a table as plain data without default values, so that a new key with a default leaves the hash of a rule
+    unchanged.
     """
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))

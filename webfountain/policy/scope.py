@@ -50,9 +50,7 @@ def is_site_form(site: str, *, of: str) -> bool:
 
 
 def kept_forms(store: Board) -> dict[str, str]:
-    """Return the sites that redirects of seeds have added to the scope, as a map from new site to replaced site. This
-    takes 64 reads of the store.
-    """
+    """Return the sites that redirects of seeds have added to the scope, as a map from new site to replaced site."""
     found: dict[str, str] = {}
     for shard in range(_SHARDS):
         if (value := store.value(_name(shard))) is not None:

@@ -1,7 +1,7 @@
 """Forecast, during a crawl, what share of a collection's pages is obsolete.
 
 For each site, the crawl estimates how many pages are obsolete (`Belief`). When a fetch finds a change, the crawl
-estimates how long the page had been obsolete. From both estimates, `core.forecast` forecasts the obsolete share for the
+estimates how long the page had been obsolete. `core.forecast` forecasts the obsolete share of the collection for the
 cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
 (`fresh_share`).
 

@@ -42,8 +42,8 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 
 class EarlierDueTimes(Order):
     """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
-    seconds. The regular checks find sites that another ant parked by an old plan. Of several ants, only one requests
-    the checks.
+    seconds. The regular checks find sites that another ant parked by an old plan. If several ants crawl together, only
+    one requests these checks.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class ParkedSites(Stage):
             self._again = True
 
     def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
-        """Check some more parked sites. Return the leases of those sites that this ant had to take over from a dead
+        """Check some more parked sites, and return the leases of those that this ant had to take over from a dead
         process.
         """
         if self._after is None:

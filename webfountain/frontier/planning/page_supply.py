@@ -69,10 +69,10 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return two urgencies, in seconds: an upper bound for all pages that are not due, and a `pages`-th highest
-        urgency.
+        """Return two urgencies, in seconds: an upper bound for all pages that are not due, and the `pages`-th highest
+        urgency on sites without due pages.
 
-        The second is the `pages`-th highest urgency on sites without due pages, or 0 if these have too few pages.
+        If sites without due pages have fewer than `pages` pages, the second is 0.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -130,7 +130,7 @@ class SitesInMemory:
         self.active[lease.site], self.leases[lease.site] = site, lease
 
     def wake(self, name: str) -> UrgentSite | None:
-        """Return a site that becomes active if it is in memory, else None."""
+        """If a site that becomes active is in memory, return it, else None."""
         found = self.rested.pop(name, None)
         if found is not None:
             self._rested_pages -= len(found)

@@ -1,9 +1,9 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-A recrawl queue has several lanes, each ordered by the time of the last crawl (`store.contract`). For each lane, a
-schedule gives a time, and pages that were last crawled before this time are due. These times together are the
-*horizon*. A schedule also converts the time of a page's last crawl to its due time. `BucketSchedule` is used before the
-first plan. Schedules are used in the loop thread only.
+A recrawl queue has several lanes, each ordered by the time of the last crawl (`store.contract`). A schedule gives a
+*horizon*: a time for each lane, before which the due pages of the lane were last crawled. A schedule also converts the
+time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in the
+loop thread only.
 """
 
 from __future__ import annotations
@@ -109,9 +109,8 @@ class Spending(NamedTuple):
 
     @property
     def late(self) -> bool:
-        """True if more pages must become due, because over many checks fewer fetches were made than planned. Otherwise
-        a plan with few fetches would lose one fetch at each check.
-        """
+        """True if more pages must become due, because over many checks fewer fetches were made than planned."""
+        # Without this test, a plan with few fetches would lose one fetch at each check.
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
 
@@ -128,7 +127,9 @@ class Schedule:
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """For each of a site's LANES, return the time of the last crawl up to which pages are due at `at`."""
+        """Return a time for each of a site's LANES: pages of the lane that were last crawled at or before it are due at
+        `at`.
+        """
         del at
         return [-inf] * LANES
 
@@ -190,8 +191,8 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when this
-    clock has advanced by 1 since the page's last crawl.
+    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when the
+    clock of its bucket has advanced by 1 since the page's last crawl.
     """
 
     __slots__ = ("_bounds", "_clocks", "_gain", "_horizon", "_latest", "_made_for", "_plan", "_read_at")
@@ -206,7 +207,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon at a time, from clocks that are read every REFRESH of a period."""
+        """Return the horizon at a time. The phase clocks are read again after the fraction REFRESH of a period."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()

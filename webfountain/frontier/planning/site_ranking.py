@@ -2,9 +2,9 @@
 become urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and records which pages were made due or fetched
-after it. For each share in `RUNGS`, a computation also finds when the urgency of another page can first reach this
-share of the price. With these times, `reaches_at` decides whether a lower price requires a new computation. Urgencies
-and prices are in seconds, and times in UTC seconds.
+after it. For each share in `RUNGS`, a computation also finds when a page that is not due can first reach this share of
+the price. `reaches_at` decides whether a lower price requires a new computation. Urgencies and prices are in seconds,
+and times in UTC seconds.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ class SiteRanking:
         price `asked`.
         """
         self.rests_until = rests_until
-        """Earliest time of the next computation, except after a found change while pages of the site are due.
+        """Time before which the ranking is not computed again, unless a fetch finds a change while pages of the site
+        are due.
         """
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing

@@ -28,8 +28,8 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A window of this size takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""The turn of a window without urgent pages ends early, by at most this share of `turnaround_s`. Without this rule, up
-to 5 % of the planned fetches were not made.
+"""The turn of a window without urgent pages ends early, by at most this share of `turnaround_s`. When such a window
+kept its full turn, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
 """Maximum number of results of fetches that wait for windows outside memory. Above this number, the window with the
@@ -40,7 +40,7 @@ _MARK: Final = b"windows:"
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
-    """Result of a fetch in a window that is not in memory."""
+    """Result of a fetch of a page whose window is not in memory."""
 
     key: bytes
     record: PageRecord | None

@@ -59,7 +59,7 @@ TOGETHER: Final = 40
 """Approximate number of sites that are searched for urgent pages at the same moment.
 """
 NEARLY: Final = 0.9
-"""Work that belongs to a check is repeated at the earliest after this share of the time between two checks."""
+"""The work of a check is repeated only after this share of the time between two checks."""
 READY_S: Final = 1.0
 """If checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
 
@@ -174,7 +174,8 @@ class UrgencyPace:
         """Sites are searched for urgent pages at multiples of this time, in seconds."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
-        """Compute all intervals from the budget and the numbers of pages and sites.
+        """Compute how often pages are visited and sites are searched, from the budget and the numbers of pages and
+        sites.
 
         Parameters
         ----------

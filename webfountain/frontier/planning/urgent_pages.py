@@ -160,8 +160,8 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """For each very large site, load the next window if the turn of the current window is over. Return the data
-        that the store must save with these sites.
+        """Load the next window of each very large site if the turn of its window is over, and return the data that the
+        store must save with these sites.
         """
         kept = []
         for name in names if self._has_windows else ():
@@ -221,7 +221,7 @@ class UrgentPages:
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute all rankings that a batch needs at once.
+        """Compute all rankings for a batch together.
 
         `names` are the sites whose pages may become due. `changed` are the sites on which a fetch has found a change.
         """

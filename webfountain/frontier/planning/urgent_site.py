@@ -93,9 +93,9 @@ class UrgentSite:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt new terms, or return False if the site must be made anew from the records of its pages.
+        """Adopt new terms, or return False if the site must be made anew from its page records.
 
-        That is so if the length of a time step changes, or if the policies' bounds between fetches have changed.
+        A site must be made anew if the length of a time step or a policy's bounds between fetches have changed.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -215,7 +215,7 @@ class UrgentSite:
         return not (self.observed or ranking.has_grown) and ranking.is_of_step(at) and ranking.is_known
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
-        """Return whether urgencies must be computed again before the pages that reach the price are known."""
+        """Return whether urgencies must be computed again to find the pages that reach the price."""
         ranking = self.ranking
         if not ranking.reaches or (price <= ranking.most and not ranking.is_known):
             return True
@@ -329,7 +329,7 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Restore the site that `UrgentSite.encode` wrote, and return it with its estimate of obsolete pages.
 
-    If the data do not fit the terms or cannot be read, None replaces the site.
+    If the data do not fit the terms or cannot be read, return None in place of the site.
     """
     believed = None
     try:
