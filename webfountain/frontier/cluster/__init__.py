@@ -1,4 +1,4 @@
-"""The cooperation of many ants on one shared store.
+"""Let many ants crawl together from one shared store.
 
 Life of an ant
 --------------
@@ -31,5 +31,5 @@ Life of an ant
    all their URLs. Before the first request to each site, they wait for the site's delay, because the time of the last
    request is unknown.
 
-A process that has its store to itself is a lone ant.
+A process that shares its store with no other process is a lone ant.
 """

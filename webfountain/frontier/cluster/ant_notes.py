@@ -1,7 +1,7 @@
-"""The notes that ants store with their claims, the sum of all notes, and the names of all claims.
+"""Define the notes that ants store with their claims, the sum of all notes, and the names of claims.
 
-Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one ant reads all notes. This
-ant stores the sum (`Colony`) with the claim of its role (`membership`).
+Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one of them reads all notes, and
+stores their sum (`Colony`) with the claim on its role (`membership`).
 """
 
 from __future__ import annotations
@@ -36,23 +36,23 @@ __all__ = [
 ]
 
 ANT: Final = "ant/"
-"""Prefix of the claim of a living ant, `ant/NAME`. The note of the claim is an `AntNote`."""
+"""Prefix of the claim that each running ant holds on its name, `ant/NAME`. The claim's note is an `AntNote`."""
 ROLE: Final = "role/controller"
-"""Claim on the role of the controller. The note of the claim is a `ControllerState`."""
+"""Claim on the role of the controller. The claim's note is a `ControllerState`."""
 COUNTING: Final = "role/counting"
-"""Claim on the role of the ant that reads the notes of all ants. The note of the claim is a `Colony`."""
+"""Claim on the role of the ant that reads the notes of all ants. The claim's note is a `Colony`."""
 ADDRESS: Final = "address/"
 """Prefix of the claim on an address at which an ant has sites."""
 GUEST: Final = "guest/"
 """Prefix of the claim on a site from which an ant requests files without a site lease."""
 LOAN: Final = "loan/"
-"""Prefix of the claim on slots lent to another ant, `loan/BORROWER/SITE`. The note of the claim is a `Loan`."""
+"""Prefix of the claim on slots that are lent to another ant, `loan/BORROWER/SITE`. The claim's note is a `Loan`."""
 _DEAD_S: Final = 3600.0
-"""Time after which an ended claim is removed from the store, in seconds."""
+"""A claim is removed from the store this long after its end, in seconds."""
 BUSY: Final = 0.7
-"""Share of a CPU core above which an ant counts as overloaded."""
+"""An ant that uses more than this share of a CPU core counts as overloaded."""
 FREE: Final = 0.3
-"""Share of a CPU core below which an ant has spare time."""
+"""An ant that uses less than this share of a CPU core can do more work."""
 
 
 def strike_off(claims: Claims, claim: Claim, *, owner: str, at: float) -> None:
@@ -70,43 +70,41 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     sites: int = 0
     in_flight: int = 0
     idle_since: float | None = None
-    """Time at which the ant became idle: nothing is in flight, and nothing becomes due soon. None if the ant is
-    busy.
-    """
+    """Time since which the ant has had nothing in flight and nothing due soon, or None while it has."""
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None
-    """The ant's fetches in the current time period, if domains have shares."""
+    """The ant's fetches in the current time period, if the shares of domains are limited."""
     load: float = 1.0
-    """CPU seconds per second since the previous heartbeat."""
+    """CPU seconds that the ant used per second since its last heartbeat."""
     lacks_room: bool = False
     """True if the ant fetches nothing because its disk is full."""
     addresses: int = 0
-    """Number of addresses of the ant's sites."""
+    """Number of addresses at which the ant has sites."""
     policy: str = ""
     """Digest of the ant's policy file, or "" without a file."""
 
 
 class Colony(msgspec.Struct, frozen=True, array_like=True):
-    """The sum of the notes of all living ants."""
+    """The sum of the notes of all running ants."""
 
     ants: int = 1
     sites: int = 0
     idle_since: float | None = None
-    """A time at which all ants were idle, UTC seconds, or None."""
+    """A time at which all ants were idle at once, UTC seconds, or None."""
     spent: FetchCounts | None = None
     free: tuple[str, ...] = ()
     """Names of some ants with little work."""
     short: int = 0
-    """Number of ants that fetch nothing because their disks are full."""
+    """Number of ants that fetch nothing, because their disks are full."""
     fewest: int = 0
-    """The smallest number of sites among ants with free disk space."""
+    """The smallest number of sites that any ant with free disk space has."""
     policies: int = 1
-    """Number of different policy files."""
+    """Number of different policy files that the ants use."""
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
-        """Return the sum of the ants' notes. The caller sets the field `free`."""
+        """Add up the ants' notes. The caller sets the field `free`."""
         latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
         idle = all(note.idle_since is not None and note.at >= latest for note in notes)
         spent = FetchCounts.of(note.spent for note in notes if note.spent is not None)
@@ -130,7 +128,7 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
 
 
 def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
-    """Return the notes of the ants that are alive at `at`, by name."""
+    """Return the notes of the ants that are running at `at`, by name."""
     return {
         claim.owner: msgspec.msgpack.decode(claim.note, type=AntNote)
         for claim in claims.claims("ant")
@@ -139,7 +137,9 @@ def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
 
 
 class CoreLoad:
-    """CPU load of this process between the last two measurements, CPU seconds per second."""
+    """Measures the CPU load of this process. `share` is the number of CPU seconds per second between the last two calls
+    of `measure`.
+    """
 
     def __init__(self, steady: Callable[[], float], cpu: Callable[[], float]) -> None:
         self._steady = steady

@@ -1,11 +1,11 @@
-"""Claims of an ant on addresses and guests, to which no other ant sends requests.
+"""Claim addresses and guests, so that no other ant sends requests to them.
 
-Before a request to an address, the address is claimed (`AddressClaims`). If another ant holds the address, the site is
-parked. A letter asks the other ant to take the site. An ant also claims each guest: a site from which it needs only a
-file for another site.
+An ant claims an address before it sends requests there (`AddressClaims`). If another ant holds the address, the site is
+parked, and a letter asks that ant to take the site. An ant also claims its guests, which are sites from which it needs
+only a file for another site.
 
-The loop thread adds claims to its batches. The worker thread has a stage (`AntStage`) for claims and for letters
-between ants. A lone ant claims nothing (`NoClaims`, `OwnGuests`).
+The loop thread adds claims and letters to its batches, and a stage of the worker exchanges them with the store
+(`AntStage`). A lone ant claims nothing (`NoClaims`, `OwnGuests`).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ __all__ = [
 
 
 class NoClaims(Order):
-    """The claims of a lone ant, which claims nothing because no other ant uses the store."""
+    """Claims nothing, because no other ant uses the store."""
 
     def held(self) -> list[str]:
         return []
@@ -66,7 +66,7 @@ class NoClaims(Order):
 
 
 class AddressClaims(Order):
-    """The claims of one ant: on the addresses of its sites, and on sites from which it only requests files (guests)."""
+    """Claims the addresses of an ant's sites, and its guests: sites from which it requests only files."""
 
     def __init__(
         self,
@@ -84,23 +84,23 @@ class AddressClaims(Order):
         self._others = others
 
     def add(self, batch: Batch) -> None:
-        """Put the addresses that must be claimed into the batch, and the claims that must be dropped."""
+        """Add the addresses to claim, and the claims to drop, to the batch."""
         batch.claims = [ADDRESS + address for address in self._addresses.unclaimed()]
         batch.freed.update({ADDRESS + address: batch.at for address in self._addresses.freed()})
 
     def held(self) -> list[str]:
-        """Return the names of all claims: addresses and guests."""
+        """Return the names of all claims on addresses and guests."""
         addresses, guests = self._addresses.claimed(), sorted(self._sites.guests)
         return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return the time from which another ant may use each claim of this ant, if this ant ends at `at`."""
+        """Return, for each claim, when another ant may use it if this ant ends at `at`."""
         opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
         sites = self._sites.by_name
         return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}
 
     def answered(self, claim: Claim, batch: Batch) -> None:
-        """Open an address that this ant has claimed, or give up an address that another ant holds."""
+        """Begin to use an address that this ant has claimed, or give up an address that another ant holds."""
         address = claim.name.removeprefix(ADDRESS)
         if claim.owner == self._others.owner and self._others.term.hold_until(claim.until, at=batch.at):
             # It is unknown when an ant that died sent its last request to the address.
@@ -112,15 +112,15 @@ class AddressClaims(Order):
         self._hand_over(address, claim.owner, claim.until, batch)
 
     def lost(self, name: str, batch: Batch) -> None:
-        """Give up an address or a guest that another ant now holds."""
+        """Give up an address or a guest that another ant has claimed."""
         if name.startswith(GUEST):
             self._departures.lose(name.removeprefix(GUEST), batch)
         else:
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
-        """Remove the sites at an address from the active list. If another ant holds the address, a letter asks that ant
-        to take each site.
+        """Remove the sites at an address from the active list. If the address has another `owner`, send that ant a
+        letter for each site, so that it takes them.
         """
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]
@@ -135,7 +135,7 @@ class AddressClaims(Order):
 class AntStage(Stage):
     """The stage that exchanges claims and letters with other ants, for the ant `owner`.
 
-    `left_behind` erases the copies of ants that no longer run; None without a repository. Claims and site leases last
+    `left_behind` erases copies that ended ants have left, and is None without a repository. Claims and site leases last
     `lease_s` seconds.
     """
 
@@ -177,13 +177,13 @@ class AntStage(Stage):
             self._claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
 
     def drain(self, ants: Sequence[str]) -> None:
-        """Ask other ants, by a letter, to give up their sites and end."""
+        """Send letters that make other ants give up their sites and end."""
         for ant in ants:
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Tell all other ants which pages were forgotten, so that they erase their own copies. Also erase the copies of
-        ants that no longer run.
+        """Send letters that make all other ants erase their copies of forgotten pages. Also erase copies that ended
+        ants have left.
         """
         letters = [msgspec.json.encode(note) for note in barred]
         for ant in self._claims.claims("ant"):
@@ -195,8 +195,8 @@ class AntStage(Stage):
     # ---------------------------------------------------------------- guests
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """Park each activated site from which another ant requests a file. Return the leases of the sites that stay
-        active.
+        """Park activated sites that other ants have claimed as guests. Return the leases of all other activated
+        sites.
         """
         holders = self._claims.holders([GUEST + lease.site for lease in leases], at=at)
         asked = [
@@ -211,12 +211,11 @@ class AntStage(Stage):
         return [lease for lease in leases if lease.site not in away]
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Claim the guests of a batch, and read them from the store. If another ant crawls a guest or has claimed it,
-        the guest is reported as busy.
+        """Claim the guests of a batch, and read their states from the store. A guest that another ant has claimed or
+        crawls is reported as busy.
 
-        Before an ant reads who crawls a site, it claims the site as a guest. After an ant has activated a site, the ant
-        reads who has claimed the site as a guest. So if two ants want the same site at once, at least one of them
-        notices the other.
+        An ant claims a guest before it reads whether the site is active. An ant that activates a site reads the claims
+        on the site afterwards. If two ants want the same site at once, at least one of them thus notices the other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)
@@ -230,7 +229,7 @@ class AntStage(Stage):
 
 
 class OwnGuests(Stage):
-    """The stage that reads guests from a store that only this process uses."""
+    """The stage that reads the states of guests, if only this process uses the store."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store

@@ -1,7 +1,7 @@
-"""The heart of one ant: the loop thread requests each heartbeat, and applies the result.
+"""Request the heartbeats of one ant in the loop thread, and apply their results.
 
-First, the ant drops the sites and addresses that other ants now hold. The next term begins only after these sites and
-addresses are dropped (`membership`). Each ant reports a digest of its policy file, and one ant logs a difference.
+The ant drops sites and addresses that other ants have taken over before its next term begins (`membership`). Each ant
+reports a digest of its policy file, and one ant logs if the files differ.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""Number of heartbeats after which a difference between the ants' policy files is logged. Shorter differences are
-normal after an edit.
+"""A warning is logged if the ants' policy files differ for this many heartbeats. After an edit, the files differ for a
+short time.
 """
 
 
 class Heart(Order):
-    """Requests an ant's heartbeats, and applies the results. `collection` is the policy file in force."""
+    """Requests an ant's heartbeats, and applies the results. `collection` is the current policy file."""
 
     def __init__(
         self,
@@ -69,8 +69,8 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """If a heartbeat is due, return the function that carries it out. The caller runs the function in another
-        thread, and passes the result to `apply`.
+        """Return a function that carries out a heartbeat, or None if no heartbeat is due. The caller runs the function
+        in another thread, and passes the result to `apply`.
         """
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
@@ -120,7 +120,7 @@ class Heart(Order):
         self._balance()
 
     def _compare(self) -> None:
-        """Log how many ants have full disks, if the number has changed, and whether policy files differ."""
+        """Log the number of ants with full disks if it has changed, and a warning if the ants' policy files differ."""
         colony = self._others.colony
         if colony.short != self._short:
             self._short = colony.short
@@ -128,7 +128,7 @@ class Heart(Order):
         self._policies.compare(colony.policies)
 
     def _balance(self) -> None:
-        """Give up addresses if this ant has too many sites, or all addresses if its disk is full."""
+        """Give up some addresses if this ant has too many sites, and all addresses if its disk is full."""
         mine, colony = len(self._sites.leases()), self._others.colony
         if self._progress.lacks_room and colony.short < colony.ants:
             self._sites.addresses.let_go(mine)
@@ -146,19 +146,19 @@ class Heart(Order):
 
 
 def digest_of(collection: Collection) -> str:
-    """Return a digest of a policy file, or "" for a collection without a file."""
+    """Return a digest of a policy file, or "" if the collection has no file."""
     return xxhash.xxh3_64_hexdigest(collection.text.encode()) if collection.text else ""
 
 
 class PolicyFiles:
-    """Decides when to log that the ants have different policy files."""
+    """Logs that the ants use different policy files."""
 
     def __init__(self) -> None:
         self._beats = 0
 
     def compare(self, many: int) -> None:
-        """Log a warning when the ants have used different policy files for `BEATS` heartbeats. `many` is the number of
-        different files.
+        """Log a warning if the ants have used different policy files for `BEATS` heartbeats. `many` is the current
+        number of different files.
         """
         self._beats = self._beats + 1 if many > 1 else 0
         if self._beats == BEATS:

@@ -1,4 +1,4 @@
-"""Loans of slots between ants, stored as claims, so that ants can share a very large site.
+"""Let ants share a very large site: the ant that holds the site lends slots to other ants. Loans are stored as claims.
 
 Life of a loan
 --------------
@@ -50,12 +50,11 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""After a site refused a request, it lends no slots while it is left alone, and for this time afterwards, in
-seconds."""
+"""After a refusal, slots of a site are lent only when its back-off is over and this many more seconds have passed."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
-    """Slots of a site that one ant lends to another. The note of the claim ``loan/BORROWER/SITE`` is a `Loan`."""
+    """Slots of a site that one ant lends to another ant, as the note of the claim ``loan/BORROWER/SITE``."""
 
     site: str
     borrower: str
@@ -64,29 +63,29 @@ class Loan(msgspec.Struct, frozen=True, array_like=True):
     address: str
     slots: int
     opens_at: float
-    """No request may be sent before this time, UTC seconds."""
+    """The borrower may send no request before this time, UTC seconds."""
     ends_at: float
-    """Latest time to which the holder extends the loan, UTC seconds."""
+    """The loan is not extended beyond this time, UTC seconds."""
 
     @property
     def name(self) -> str:
-        """Name of the loan's claim."""
+        """Name of the claim on the lent slots."""
         return f"{LOAN}{self.borrower}/{self.site}"
 
 
 class BorrowedSlots(NamedTuple):
-    """A current loan to this ant, and its end `until`."""
+    """Slots that another ant lends to this ant, until the time `until`."""
 
     loan: Loan
     holder: str
     until: float
     record: SiteRecord | None
-    """The site's record, or None if the site is already known or gone."""
+    """The site's record. None if the caller knows the site already, or if the store no longer has it."""
 
 
 class LoanClaims:
-    """Reads and extends the loans of one ant, which are claims in the store. The ant claims what it lends, and reads
-    what it borrows.
+    """Extends and reads loans, which are claims in the store. An ant holds claims on the slots that it lends, and reads
+    the claims on slots that it borrows.
     """
 
     def __init__(self, store: FrontierStore, claims: Claims, *, owner: str) -> None:
@@ -95,8 +94,8 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend each loan whose borrower is alive and whose site is in `sites`. `sites` are the sites whose leases
-        this ant still has. Return the loans that were not extended.
+        """Extend the loans to running ants, and return the loans that were not extended. Loans of sites whose leases
+        this ant has lost (not in `sites`) are not extended, either.
         """
         if not loans:
             return []
@@ -111,7 +110,7 @@ class LoanClaims:
         return [loan for loan in loans if loan not in given]
 
     def borrowed(self, known: frozenset[str], *, at: float) -> list[BorrowedSlots]:
-        """Return what other ants lend to this ant. Sites that are not in `known` come with their records."""
+        """Return the slots that other ants lend to this ant. The records of sites in `known` are left out."""
         found = []
         for claim in self._claims.claims("loan"):
             if claim.until <= at:
@@ -124,7 +123,7 @@ class LoanClaims:
 
 
 class _LentSlots(NamedTuple):
-    """A loan to another ant, and the time until which the ant may use the slots."""
+    """A loan to another ant, which may use the slots until the time `until`."""
 
     loan: Loan
     until: float
@@ -133,10 +132,9 @@ class _LentSlots(NamedTuple):
 
 
 class Loans:
-    """The slots of one site that an ant has lent to other ants.
+    """The slots of one site that the ant lends to other ants.
 
-    Invariant: until `take_back`, a lent slot is missing in the gates of the site and of its address. `take_back` is
-    called once for each loan.
+    Lent slots are missing in the gates of the site and of its address until `take_back` is called, once for each loan.
     """
 
     __slots__ = ("_lends_from", "_lent")
@@ -146,15 +144,15 @@ class Loans:
         self._lends_from = state.next_at + LOAN_PAUSE_S if state.failures else -inf
 
     def __len__(self) -> int:
-        """Return the number of borrowers."""
+        """Return the number of ants that borrow slots."""
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent. A slot may be lent if it was unused for `unused_s` seconds and for
-        the site's delay.
+        """Return how many more slots may be lent. A slot may be lent if it was unused for at least `unused_s` seconds
+        and the site's delay.
 
-        If `unused_s` is -inf, all free slots may be lent. One slot stays for the site itself. Soon after a refusal, no
-        slot is lent.
+        If `unused_s` is -inf, all free slots may be lent, except one that the holder keeps. Soon after a refusal, no
+        slot may be lent.
         """
         if at < self._lends_from or standing.failures:
             return 0
@@ -163,33 +161,32 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan that ends at `until`. The caller has already taken the slots from the gates of the site and of
+        """Record a loan that ends at `until`. The caller must first take the slots from the gates of the site and of
         its address.
         """
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
-        """Return the loan that an ant has received, or None."""
+        """Return the loan to one ant, or None."""
         lent = self._lent.get(borrower)
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the loans to `until` if their `ends_at` is later. Return the loans that were extended."""
+        """Extend each loan to `until` if its `ends_at` is later. Return the extended loans."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
         return lent
 
     def end(self, loan: Loan) -> None:
-        """Mark a loan, so that it is not extended again."""
+        """Record that a loan must not be extended again."""
         if (lent := self._lent.get(loan.borrower)) is not None and lent.loan == loan:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans of a site that refused a request. The site lends no slots while it is left alone, and for
-        `LOAN_PAUSE_S` afterwards.
+        """End all loans because the site refused a request. Lend no slots until `LOAN_PAUSE_S` after `rests_until`.
 
-        The borrowers learn at their next heartbeat that their loans have ended.
+        Borrowers read at their next heartbeat that their loans have ended.
         """
         self._lends_from = max(rests_until, batch.at) + LOAN_PAUSE_S
         for each in list(self._lent.values()):
@@ -197,12 +194,12 @@ class Loans:
             batch.freed[each.loan.name] = batch.at
 
     def overdue(self, at: float) -> list[Loan]:
-        """Return the loans that ended without a letter from the borrower."""
+        """Return the loans that have ended although the borrower has not returned the slots."""
         return [each.loan for each in self._lent.values() if each.until <= at]
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:
-        """Return the slots of a loan to the gates of the site and of its address. The slots open at `open_at`, or later
-        if the site must be left alone for longer.
+        """Give the slots of a loan back to the gates of the site and of its address. The slots open at `open_at`, or at
+        the end of the site's back-off if this is later.
         """
         del self._lent[loan.borrower]
         opens = max(open_at, standing.rests_until)

@@ -1,9 +1,9 @@
-"""The membership of one ant: its term, its roles, and its share of sites and budget.
+"""Manage an ant's term and roles, and its share of the sites and of the budget.
 
-The loop thread makes a request when a heartbeat is due (`request`). A separate thread carries out the heartbeat
-(`Heartbeats`), so that no lease expires during a long batch. The loop thread drops lost sites and claims (`heart`) and
-then begins a new term (`take_in`). Each ant has the mean number of sites, give or take a quarter (`most_sites`,
-`surplus`). A `LoneAnt` has its store to itself.
+When a heartbeat is due, the loop thread makes a `request`. A separate thread carries out the heartbeat (`Heartbeats`),
+so that no lease expires during a long batch. The loop thread then drops lost sites and claims (`heart`), and begins a
+new term (`take_in`). Each ant's number of sites is kept within about a quarter of the mean (`most_sites`, `surplus`).
+An ant that shares its store with no other ant is a `LoneAnt`.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ __all__ = [
 ]
 
 _SOON: Final = 0.1
-"""Share of the usual interval after which an ant that becomes idle sends its next heartbeat."""
+"""An ant that becomes idle sends its next heartbeat after this share of the usual interval."""
 UNEVEN: Final = 0.25
-"""Share of the mean by which the number of sites of an ant may differ from the mean."""
+"""An ant's number of sites may differ from the mean by this share of the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""Maximum number of ants of a store for which each ant reads the notes of all ants. With more ants, only one ant reads
-the notes, because the cost grows with the square of the number of ants.
+"""With up to this many ants, each ant reads the notes of all ants. With more ants, only one of them does, because the
+cost would grow with the square of their number.
 """
 
 
 class LoneAnt:
-    """The only ant of a store."""
+    """An ant that shares its store with no other ant."""
 
     ants: Final = 1
 
@@ -65,12 +65,12 @@ class LoneAnt:
         self.term = EndlessTerm(lease_s)
 
     def most_sites(self, stored: float) -> int | None:
-        """Return None, because there is no limit."""
+        """Return None, because a lone ant may have any number of sites."""
         del stored
         return None
 
     def idle_since(self) -> float:
-        """Return -inf, because there is no other ant that could be busy."""
+        """Return -inf, because no other ant can be busy."""
         return -inf
 
     def end_within(self, seconds: float) -> None:
@@ -83,7 +83,7 @@ class LoneAnt:
 
 
 class Membership:
-    """The state of one ant among several: its term, its roles, and its part of the sites and of the budget.
+    """One ant among several, with its term, its roles, and its share of the sites and of the budget.
 
     Parameters
     ----------
@@ -118,12 +118,12 @@ class Membership:
         self.rules = False
         """True if this ant is the controller."""
         self.counts = False
-        """True if this ant computes the sum of all notes."""
+        """True if this ant has the role of adding up the notes of all ants."""
         self.colony = Colony()
         self._sites = 0
 
     def lapse(self, at: float) -> None:
-        """End the term because the store's server lost data. The next heartbeat is due at once."""
+        """End the term because the store's server lost data, and make the next heartbeat due at once."""
         self.term.lapse()
         self._due = min(self._due, at)
 
@@ -166,7 +166,7 @@ class Membership:
         return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
-        """Begin a new term after a heartbeat. The caller has already dropped the lost sites and addresses."""
+        """Begin a new term after a heartbeat. The caller must drop lost sites and addresses first."""
         self._out = False
         self.term.renew(result.request.steady)
         self.rules = result.is_controller
@@ -176,12 +176,12 @@ class Membership:
     # ------------------------------------------------------------ the others
 
     def share(self) -> float:
-        """Return this ant's share of the crawl's budget, proportional to its number of sites plus one."""
+        """Return this ant's share of the crawl's budget, which is proportional to its number of sites plus one."""
         mine = self._sites + 1
         return mine / max(self.colony.sites + self.colony.ants, mine)
 
     def fair(self) -> float:
-        """Return the mean number of sites of an ant with free disk space."""
+        """Return the mean number of sites per ant. Ants with full disks are not counted."""
         return self.colony.sites / self.colony.takers
 
     @property
@@ -190,8 +190,8 @@ class Membership:
         return self.colony.ants
 
     def most_sites(self, stored: float) -> int | None:
-        """Return the largest number of sites for this ant if the store has `stored` sites. Return None if there is no
-        other ant.
+        """Return how many sites this ant may have if the store has `stored` sites. Return None if there is no other
+        ant.
         """
         colony = self.colony
         if colony.ants < 2:
@@ -199,7 +199,7 @@ class Membership:
         return most_sites(max(self.fair(), stored / colony.takers), colony.fewest)
 
     def rest(self, *, resting: bool, at: float) -> None:
-        """Record whether this ant is idle: nothing is in flight, and nothing becomes due soon."""
+        """Record whether this ant has nothing in flight and nothing due soon (`resting`)."""
         if not resting:
             self._idle_since = None
         elif self._idle_since is None:
@@ -208,26 +208,26 @@ class Membership:
             self._due = min(self._due, at + _SOON * self.heartbeat_s)
 
     def idle_since(self) -> float | None:
-        """Return a time at which all ants were idle, as far as their notes say, or None."""
+        """Return a time at which all ants were idle at once, according to their notes, or None."""
         own, all_idle = self._idle_since, self.colony.idle_since
         return all_idle if own is not None and all_idle is not None and own <= all_idle else None
 
     # --------------------------------------------------------------- the end
 
     def end_within(self, seconds: float) -> None:
-        """Wait for the store at most this long from now on, because this ant is ending."""
+        """From now on, wait for the store for at most `seconds` in all, because this ant is ending."""
         self._claims.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """At the end, in the worker thread, drop the claims on addresses and guests, and then the claims on the ant's
-        name and roles.
+        """Drop the claims on addresses and guests (`claimed`), then those on the ant's name and roles. The worker
+        thread calls this at the end.
         """
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
 
 Others = Membership | LoneAnt
-"""The other ants of a store."""
+"""The membership of one ant, or a lone ant."""
 
 
 def join_ants(
@@ -242,7 +242,7 @@ def join_ants(
     steady: Callable[[], float] = steady_clock,
     cpu: Callable[[], float] = time.process_time,
 ) -> Membership:
-    """Create the membership of one ant.
+    """Create the `Membership` of one ant.
 
     Parameters
     ----------
@@ -265,12 +265,12 @@ def join_ants(
 
 
 def most_sites(mean: float, fewest: int) -> int:
-    """Return the maximum number of sites of an ant. If another ant has too few sites, the maximum is the mean."""
+    """Return how many sites an ant may have. If another ant has too few sites, this is the mean number."""
     return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + SPARE_SITES
 
 
 def surplus(mine: int, mean: float, fewest: int) -> int:
-    """Return the number of sites that an ant should give up. `fewest` is the smallest number of sites of an ant."""
+    """Return how many sites an ant should give up. `fewest` is the smallest number of sites that any ant has."""
     if mine > mean * (1.0 + UNEVEN) + SPARE_SITES:
         return mine - int(mean)
     if _is_short(mean, fewest):
@@ -279,62 +279,66 @@ def surplus(mine: int, mean: float, fewest: int) -> int:
 
 
 def _is_short(mean: float, fewest: int) -> bool:
-    """Return whether the ant with the fewest sites has so few that the other ants must give up some."""
+    """Return whether the ant with the fewest sites has so few that other ants must give up sites."""
     return fewest < mean * (1.0 - UNEVEN) - 0.5
 
 
 class ControllerState(msgspec.Struct, frozen=True, array_like=True):
-    """The state that the controller stores for all ants: the price of a fetch, and the number of the plan (0: no
-    plan)."""
+    """What the controller stores for all ants: the price of a fetch, and the number of the current plan (0 for no
+    plan).
+    """
 
     price: float | None = None
     plan: int = 0
 
 
 class HeartbeatRequest(NamedTuple):
-    """What one heartbeat must send to the store."""
+    """What one heartbeat sends to the store."""
 
     note: AntNote
     steady: float
-    """Time at which the heartbeat began, by the clock of the term."""
+    """When the heartbeat began, on the steady clock."""
     leases: Sequence[SiteLease]
     claimed: Sequence[str]
     notes: Mapping[str, bytes]
-    """The notes to store, by claim: for the ant itself and for each role."""
+    """The notes to store with the claims on the ant's name and roles, by name of the claim."""
     knows_plan: int
     loans: Sequence[Loan]
-    """Loans to extend."""
+    """The loans to other ants that must be extended."""
     borrowed_sites: frozenset[str] | None
-    """Sites of which the ant borrows slots, or None if ants do not lend slots."""
+    """Sites whose slots this ant borrows, or None if ants do not lend slots."""
 
 
 class HeartbeatResult(NamedTuple):
-    """The result of a heartbeat."""
+    """What one heartbeat read from the store."""
 
     request: HeartbeatRequest
     renewed: list[SiteLease]
     lost: list[SiteLease]
     """Leases of sites that other ants took over."""
     lost_claims: list[str]
-    """Claims on addresses and guests that other ants now hold."""
+    """Claims on addresses and guests that other ants have taken over."""
     colony: Colony
-    """The sum of the notes of all living ants, including this one."""
+    """The sum of the notes of all running ants, including this one."""
     is_controller: bool
     controller: ControllerState | None
-    """The state that the controller stored, if another ant is the controller."""
+    """What the controller stored, if the controller is another ant."""
     plan: bytes | None
     """The current plan, if this ant does not have it yet."""
     counts: bool
-    """True if this ant computes the sum of all notes."""
+    """True if this ant has the role of adding up the notes of all ants."""
     over: list[Loan]
-    """Loans that were not extended, because the borrower or the site is gone, or because the loan has ended."""
+    """Loans that were not extended, because the borrower has ended, the site was lost, or the loan has reached
+    its end.
+    """
     borrowed: list[BorrowedSlots]
 
 
 class Heartbeats:
     """Carries out an ant's heartbeats in a separate thread.
 
-    `reaches` takes the number of an ant and returns whether its copies can be read here; None without copies.
+    `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
+    no copies.
     """
 
     def __init__(
@@ -356,8 +360,8 @@ class Heartbeats:
         self._loans = LoanClaims(store, claims, owner=owner)
 
     def carry_out(self, request: HeartbeatRequest) -> HeartbeatResult:
-        """Renew leases and claims, store the notes, and read the notes of other ants. A heartbeat takes three to nine
-        round trips. Errors of the store are raised.
+        """Renew leases and claims, store this ant's notes, and read other ants' notes, in three to nine round trips.
+        Errors of the store are raised.
         """
         claims, at, until = self._claims, request.note.at, request.note.at + self._lease_s
         renewed = self._store.sites.renew(request.leases, until=until)
@@ -391,7 +395,7 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of the notes of all ants. This ant computes the sum if there are few ants or if it has the
+        """Return the sum of the notes of all ants. This ant adds them up itself if there are few ants or if it has the
         role `COUNTING`.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
@@ -403,7 +407,7 @@ class Heartbeats:
         return colony
 
     def _count(self, at: float) -> Colony:
-        """Return the sum of the notes of all ants, and remove claims that expired long ago."""
+        """Add up the notes of all ants, and remove claims that expired long ago."""
         alive = {}
         for claim in self._claims.claims("ant"):
             if claim.until > at:
@@ -414,11 +418,11 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def are_copies_apart(self) -> bool:
-        """Return whether there is an ant whose copies this ant cannot read. Any thread may call this method."""
+        """Return whether some ant has copies that this ant cannot read. Any thread may call this method."""
         return self._is_apart
 
     def _check_copies(self, ants: int) -> None:
-        """If the number of ants has changed, check whether this ant can read all copies."""
+        """If the number of ants has changed, check whether this ant can read the copies of all ants."""
         if self._reaches is not None and not self._is_apart and ants != self._ants:
             places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
             # An ant that claimed a number in a folder of this machine may not have created its own folder yet.

@@ -1,9 +1,9 @@
-"""The term of an ant: the time until which all its leases and claims are valid.
+"""Measure the term of an ant, during which all its leases and claims are valid.
 
-The term is checked before each request, and a heartbeat extends the term. The term is measured by a clock that does not
-stop while the process is stopped. After the term's end, the ant sends no requests. `TermGuard` cuts the transfers
-before another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker
-thread may not answer. A lone ant has an `EndlessTerm`.
+Each heartbeat extends the term. The ant checks the term before each request, and sends no requests after its end. The
+term is measured with a clock that goes on while the process is stopped. `TermGuard` cuts transfers before another ant
+may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may hang. A
+lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CHECK_S: Final = 0.1
 """Longest time between two checks of the term, in seconds."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
-"""Duration of a lease in heartbeats, so that one heartbeat may fail."""
+"""Leases last this many heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""The last request may be sent this long before the term ends, as a share of the heartbeat interval, because clocks
-differ.
+"""No request is sent in the last part of a term, because clocks differ. The part is this share of the heartbeat
+interval.
 """
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
@@ -49,7 +49,7 @@ class TermGuard:
         self._is_over = False
 
     def start(self) -> None:
-        """Start the guard, in the loop thread."""
+        """Start the guard. Call this method in the loop thread."""
         self._check()
 
     def stop(self) -> None:
@@ -82,14 +82,14 @@ class EndlessTerm:
 
 
 def steady_clock() -> float:
-    """Return the seconds of a clock that is never set back, and does not stop while the process is stopped."""
+    """Return the seconds of a clock that is never set back and goes on while the process is stopped."""
     return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
 
 
 class Term:
-    """The end of the current term, by the steady clock.
+    """The current term, measured with the steady clock.
 
-    Invariant: no lease or claim in use ends before the term does.
+    Invariant: no lease or claim in use ends before the term.
     """
 
     def __init__(self, heartbeat_s: float, *, steady: Callable[[], float] = steady_clock) -> None:
@@ -106,13 +106,14 @@ class Term:
         return self._steady()
 
     def left_s(self) -> float:
-        """Return for how many seconds fetches may still run; 0 or less if the term is over."""
+        """Return for how many more seconds fetches may run, 0 or less after the end of the term."""
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Shorten the term, so that it ends with a lease that ends at `until`, UTC seconds. The current time is `at`.
+        """Make the term end no later than `until`, UTC seconds, because a new lease ends then. The current time is
+        `at`.
 
-        If the lease came too late to be used, change nothing and return False.
+        If the new lease came too late to be used, change nothing and return False.
         """
         ends = self._steady() + until - at
         if ends - self._margin_s <= self._steady():
@@ -121,21 +122,19 @@ class Term:
         return True
 
     def bound(self, until: float, *, at: float) -> None:
-        """Shorten the term, so that it ends at `until`, UTC seconds, even if this time is past. The current time is
-        `at`.
-        """
+        """Make the term end no later than `until`, UTC seconds, even if this time is past. The current time is `at`."""
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now, because other ants may hold the claims of this ant. A new term begins only with a heartbeat
-        that starts later.
+        """End the term now, because other ants may hold this ant's claims. Only a heartbeat that starts later begins a
+        new term.
         """
         with self._lock:
             self._lapsed_at = self._steady()
             self._ends = min(self._ends, self._lapsed_at)
 
     def renew(self, began: float) -> None:
-        """Begin a new term after a heartbeat that began at `began`, by the steady clock."""
+        """Begin a new term after a heartbeat that began at `began` on the steady clock."""
         with self._lock:
             if began >= self._lapsed_at:
                 self._ends = began + self.lease_s

@@ -1,7 +1,7 @@
-"""Blocks: URL prefixes that the crawl does not fetch, until a time or until they are unblocked.
+"""Keep the list of blocks: URL prefixes that the crawl does not fetch until a time, or until they are unblocked.
 
-The list is a published value, so blocks apply to every process of the crawl and survive restarts. A blocked page stays
-known and keeps its copy. The active list checks blocks when a site becomes active and when a page is leased.
+The list is a published value, so blocks apply to every process of the crawl and survive restarts. A blocked page and
+its copy are kept. The active list checks blocks when a site becomes active and when a page is leased.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ __all__ = [
 ]
 
 BLOCKS: Final = "blocks"
-"""Name of the published value that contains the blocks."""
+"""Name of the published value with the blocks."""
 MAX_BLOCKS: Final = 1000
-"""Largest number of blocks; further blocks have no effect."""
+"""Maximum number of blocks. Any further block has no effect."""
 _LOCK: Final = "role/blocks"
 _LOCK_S: Final = 10.0
 BLOCKED: Final = "blocked"
-"""Error of a page that was leased while it was blocked."""
+"""Error word of a page that was leased while it was blocked."""
 RECHECK_S: Final = 3600.0
 """Longest time between two checks of a blocked URL or site, in seconds."""
 
 
 class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
-    """A prefix of canonical URLs that are not fetched: a whole site (`http://a.example/`) or a part of a site."""
+    """A prefix of canonical URLs that must not be fetched: a site (`http://a.example/`) or a part of one."""
 
     prefix: str
     until: float | None = None
@@ -59,9 +59,9 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
 
 
 def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
-    """Add or replace the block of a canonical prefix, or remove the block. Also remove ended blocks.
+    """Add, replace or remove the block of a canonical prefix. Also remove ended blocks.
 
-    Return False, without a change, if another process is changing the list.
+    If another process is changing the list, do nothing and return False.
     """
     claims = store.claims
     if claims is None:
@@ -89,11 +89,11 @@ class BlockedUrls:
     def __init__(self, blocks: tuple[UrlBlock, ...] = ()) -> None:
         self._blocks: tuple[UrlBlock, ...] = ()
         self.by_site: dict[str, list[tuple[str, float]]] = {}
-        """(prefix, end) of each block, by site."""
+        """The (prefix, end) pairs of the blocks, by site."""
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
-        """Replace all blocks by the blocks of the store. Return whether any block has changed."""
+        """Take over the blocks from the store. Return whether any block has changed."""
         if blocks == self._blocks:
             return False
         self._blocks, self.by_site = blocks, {}
@@ -102,7 +102,7 @@ class BlockedUrls:
         return True
 
     def until(self, url: str, at: float, *, site: str | None = None) -> float | None:
-        """Return the end of the block of a canonical URL (see `ends`), or None if the URL is not blocked."""
+        """Return the time until which a canonical URL is blocked (see `ends`), or None if it is not blocked."""
         if not self.by_site:
             return None
         found = self.by_site.get(site_of(url) if site is None else site, ())

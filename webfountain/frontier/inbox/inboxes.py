@@ -1,13 +1,13 @@
-"""The inbox: notes from other processes to a running crawl.
+"""Read the inbox, in which other processes leave notes for a running crawl.
 
 The inbox is a folder with one file per note or, if the store is on a server, a list on the server. Commands such as
 `webfountain now` write notes. The crawl's worker reads the notes twice a second, carries them out, and deletes each
 note when its effect is in the store. If no crawl is running, a note waits for the next crawl.
 
-No file in the folder can end a crawl. A file that is not a note, or that contains an invalid URL, is logged and renamed
-to ``.refused``.
+No file in the folder can make a crawl fail. A file that is not a note, or that contains an invalid URL, is logged and
+renamed to ``.refused``.
 
-`InboxStage` delivers the notes after the pages of a batch are settled.
+`InboxStage` carries out the notes after the pages of a batch are settled.
 """
 
 from __future__ import annotations
@@ -43,20 +43,22 @@ if TYPE_CHECKING:
 __all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox", "InboxStage"]
 
 FOLDER = "inbox"
-"""Name of the inbox folder within the folder of an embedded store."""
+"""Name of the inbox in the folder of an embedded store."""
 MOST_BYTES: Final = 64_000_000
 """Largest size of a note in bytes, enough for about a million URLs."""
 REFUSED_KEPT: Final = 100
 NOTES_AT_ONCE: Final = 16
-"""Number of notes that a process takes from a feed at once."""
+"""Maximum number of notes that a process claims at once from the list on the server."""
 NOTE_S: Final = 60.0
-"""Time after which another process may take a note that a process took but did not carry out, in seconds."""
+"""A note that a process claimed but has not carried out may be claimed by another process after this time, in
+seconds.
+"""
 _ABANDONED_S: Final = 3600.0
-"""Age above which unfinished note files are removed, because their writers were killed, in seconds."""
+"""An unfinished note file that is older than this, in seconds, is removed, because its writer was probably killed."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4
-"""Number of inbox polls between two checks of pause and blocks, if several processes share a store."""
+"""If several processes share a store, pause and blocks are read with every n-th poll of the inbox."""
 
 
 class FeedInbox(Notes):
@@ -69,8 +71,8 @@ class FeedInbox(Notes):
         self._feed.put([msgspec.json.encode(note)])
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first, in one round trip. A note that another process took more than a
-        minute ago and did not carry out is returned too.
+        """Return the waiting notes, oldest first, in one round trip. Notes that another process claimed over a minute
+        ago but has not carried out are included.
         """
         found = []
         for taken in self._feed.take(NOTES_AT_ONCE, until=at + NOTE_S, at=at):
@@ -93,7 +95,7 @@ class FeedInbox(Notes):
 
 
 class Inbox(Notes):
-    """The notes in one folder, which is created with the first note."""
+    """The notes in one folder. The first note creates the folder."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -101,7 +103,9 @@ class Inbox(Notes):
         self._was_busy = False
 
     def put(self, note: Note) -> Path:
-        """Write a note, which becomes visible when it is complete. Raises StoreError if the folder is not writable."""
+        """Write a note to a file. Readers see it only when it is complete. Raises StoreError if the folder is not
+        writable.
+        """
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(serial)}.json"
         path = self._folder / name
         try:
@@ -113,7 +117,7 @@ class Inbox(Notes):
         return path
 
     def waiting(self, at: float = 0.0) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Rename files that are not notes to `.refused`."""
+        """Return the waiting notes, oldest first. Any other file is renamed to `.refused`."""
         try:
             names = sorted(os.listdir(self._folder))
             self._was_busy = False
@@ -165,12 +169,12 @@ class Inbox(Notes):
             logger.warning("%s: refused, and kept as %s: %.500s", path, path.with_suffix(".refused").name, why)
 
     def _leave(self, path: Path, why: str) -> None:
-        """From now on ignore this file, because it could not be deleted or renamed."""
+        """Ignore a file from now on, because it could not be deleted or renamed."""
         self._stuck.add(path.name)
         logger.warning("%s: %.500s", path, why)
 
     def _sweep(self, names: Sequence[str]) -> None:
-        """Remove drafts of killed processes and old `.refused` files."""
+        """Remove old `.refused` files, and unfinished files of killed processes."""
         refused = [name for name in names if name.endswith(".refused")]
         for name in refused[:-REFUSED_KEPT]:
             with contextlib.suppress(OSError):
@@ -182,7 +186,7 @@ class Inbox(Notes):
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Return the content of a regular file of at most MOST_BYTES; raise OSError for another file."""
+    """Return the content of a regular file of at most MOST_BYTES bytes. Raise OSError for any other file."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)
@@ -194,7 +198,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 class InboxStage(Stage):
-    """The stage that delivers the notes of an inbox to the process `owner`. `others` is None if there are no other
+    """The stage that carries out the notes of an inbox in the process `owner`. `others` is None if there are no other
     ants.
     """
 

@@ -1,7 +1,7 @@
-"""Notes that other processes leave for a running crawl: their formats and their effects.
+"""Define the notes that other processes leave for a running crawl, and carry them out.
 
-A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another. The active list writes
-letters into a batch, and the worker sends and receives them (`cluster.claims`).
+A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another, which the active list
+puts into a batch and the worker sends (`cluster.claims`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ForgetNote(msgspec.Struct, frozen=True, tag="forget", tag_field="note"):
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="note"):
-    """A note that stops all requests of a crawl until a `Resume` note, even through restarts."""
+    """A note that stops all requests of a crawl until a `Resume` note, even if the crawl is restarted."""
 
 
 class Resume(msgspec.Struct, frozen=True, tag="resume", tag_field="note"):
@@ -99,32 +99,32 @@ class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="note"):
 
 
 class ReceivedNote(NamedTuple):
-    """A note with its source: a file or an entry of a feed."""
+    """A note with its source: a file, or an entry in the list on the server."""
 
     source: Path | FeedEntry
     note: Note
 
 
 class DeliveryResult(NamedTuple):
-    """The effects of the notes of one delivery."""
+    """What was done to carry out some notes."""
 
     immediate: int = 0
-    """Number of URLs put on immediate lanes."""
+    """Number of URLs that were put on immediate queues."""
     forgotten: int = 0
-    """Number of page records removed."""
+    """Number of page records that were removed."""
     erased: int = 0
-    """Number of WARC records removed."""
+    """Number of WARC records that were removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """Forgotten pages and sites, whose copies other ants must erase, too."""
+    """Notes about forgotten pages and sites. Other ants must erase their copies of these pages, too."""
     drained: tuple[str, ...] = ()
-    """The ants that must end."""
+    """Names of the ants that must end."""
 
 
 class CopyEraser(Protocol):
-    """An object that erases copies: a repository, or the repositories of many ants."""
+    """An object that erases copies, such as a repository or the repositories of many ants."""
 
     def erase(self, is_forgotten: Callable[[str], bool], store: PageRecords) -> ErasureResult:
-        """Remove the records of all versions of each forgotten URL."""
+        """Remove the WARC records of all versions of each forgotten URL."""
         ...
 
 
@@ -132,17 +132,17 @@ class Notes:
     """An inbox: the waiting notes of a crawl."""
 
     def waiting(self, at: float) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Invalid content is read only once."""
+        """Return the waiting notes, oldest first. Invalid notes are set aside, so that they are not read again."""
         raise NotImplementedError
 
     def done(self, received: Sequence[ReceivedNote]) -> None:
-        """Delete notes whose effect is in the store."""
+        """Delete notes that were carried out and whose effect is in the store."""
         raise NotImplementedError
 
     def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
-        """Carry out the waiting notes, in order. Delete each note when its effect is in the store.
+        """Carry out the waiting notes in order, and delete each of them when its effect is in the store.
 
-        If the process is killed, the next process carries the notes out again, which does no harm. The copies of all
+        If the process is killed, the next process carries the same notes out again, without harm. All copies of
         forgotten pages are erased in one pass over the repository.
         """
         received = self.waiting(at)
@@ -174,7 +174,7 @@ class Notes:
         return DeliveryResult(immediate, forgotten, erased, tuple(barred), tuple(drained))
 
     def _checked(self, received: ReceivedNote) -> Note | None:
-        """Return a note with its valid URLs in canonical form, or None if no URL is valid."""
+        """Return a note with only its valid URLs, in canonical form, or None if no URL is valid."""
         note = received.note
         if isinstance(note, Pause | Resume | Drain):
             return note
@@ -210,17 +210,17 @@ class Notes:
 
 
 def erase(repository: CopyEraser, barred: Sequence[ForgetNote], pages: PageRecords) -> int:
-    """Remove the copies of forgotten pages; return the number of removed records."""
+    """Remove the copies of forgotten pages, and return the number of removed WARC records."""
     return repository.erase(lambda url: _is_barred(url, barred), pages).records
 
 
 def is_paused(board: Board) -> bool:
-    """Return whether the crawl of a store is paused."""
+    """Return whether the crawl that uses a store is paused."""
     return board.value(PAUSED) == b"1"
 
 
 def set_paused(board: Board, *, paused: bool) -> None:
-    """Pause or resume the crawl of a store."""
+    """Pause or resume the crawl that uses a store."""
     board.put_value(PAUSED, b"1" if paused else b"")
 
 
@@ -233,8 +233,8 @@ decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
 
 
 def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: float) -> bool:
-    """Add or remove the block that a note names. Return False if another process is changing the blocks, so that the
-    note must be tried again.
+    """Add or remove a block, as a note requests. Return False if another process is changing the blocks, so that the
+    caller must try again.
     """
     if isinstance(note, BlockNote):
         return change_blocks(store, UrlBlock(note.prefix, note.until), blocked=True, at=at)
@@ -257,7 +257,7 @@ def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
 
 
 class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
-    """A letter that asks the ant with an address to take over a site at this address."""
+    """A letter that asks the ant that holds an address to take over a site at this address."""
 
     site: str
 
@@ -271,11 +271,11 @@ class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in the returned slots. If `over` is False, this time applies to all slots of
+    """The returned slots may be used from this time, UTC seconds. If `over` is False, the time applies to all slots of
     the site.
     """
     failures: int = 0
-    """Number of refusals in a row."""
+    """Number of requests in a row that the site refused."""
     over: bool = True
 
 

@@ -1,8 +1,8 @@
-"""Bring URLs from outside into the store: seeds, and links that a caller gives.
+"""Add URLs from outside the crawl to the store: seeds, and links that a caller provides.
 
-Seeds are loaded at the first start, and when the file has new seeds. A seeds file is read in batches of lines, so a
-large file takes no memory. The judge refuses a URL or gives it a policy. Known URLs are dropped, and new URLs are
-stored.
+Seeds are loaded at the first start, and when the policy file or the seeds file has changed. The seeds file is read in
+batches of lines, so that a large file takes little memory. The judge refuses a URL or chooses its policy. Known URLs
+are dropped, and new URLs are stored.
 """
 
 from __future__ import annotations
@@ -36,21 +36,23 @@ __all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "lo
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
-"""If an ant stops loading seeds for this time, s, it counts as dead."""
+"""An ant that pauses for longer than this, in seconds, while it loads seeds counts as dead."""
 _LOADED_S: Final = 60.0
-"""When an ant has loaded the seeds, other ants do not load them again within this time, in seconds."""
+"""After one ant has loaded the seeds, no other ant loads them again for this time, in seconds."""
 
 
 class LinkSink(Protocol):
     """A function that adds links to the store, like `DuplicateEliminator.discover`."""
 
     def __call__(self, links: Sequence[Link], *, at: float) -> Sequence[Link]:
-        """Add links to the store and return the new ones."""
+        """Add links to the store, and return those that are new."""
         ...
 
 
 class SeedReport(msgspec.Struct, frozen=True):
-    """The result of loading seeds. `refused` contains the number of refused seeds and the first URL for each reason."""
+    """Counts of loaded seeds. `refused` has, for each reason, the number of refused seeds and the first of
+    their URLs.
+    """
 
     new: int
     known: int
@@ -91,7 +93,8 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Load the seeds in only one of the ants that start together. The other ants wait until the seeds are loaded.
+    """Load the seeds in only one of the ants that start at the same time. The other ants wait until this ant has loaded
+    them.
 
     Parameters
     ----------
@@ -119,7 +122,7 @@ def load_seeds_once(
 
 
 def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:
-    """Yield the seeds as links, in order, and count refused seeds in `refused`."""
+    """Yield the seeds as links, in order. Refused seeds are counted in `refused`."""
     seeds = collection.seed_lines()
     while batch := list(itertools.islice(seeds, SEED_BATCH)):
         for policy, named in itertools.groupby(batch, key=lambda seed: seed[1]):
@@ -141,14 +144,14 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
 
 
 class Entrance:
-    """Judges URLs that come from outside the crawl, and stores the new ones."""
+    """Judges URLs from outside the crawl, and stores those that are new."""
 
     def __init__(self, judge: Judge, due: DuplicateEliminator) -> None:
         self.judge = judge
         self.due = due
 
     def discover(self, urls: Sequence[str], page: PageRecord, *, at: float) -> None:
-        """Add the links of a page to the store. Invalid URLs, and URLs that the judge refuses, are left out."""
+        """Add the links of a page to the store, except for invalid URLs and URLs that the judge refuses."""
         found = []
         for text in urls:
             with suppress(UrlError):

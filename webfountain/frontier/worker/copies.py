@@ -1,7 +1,7 @@
-"""Copies of pages in the repository: write them, detect lost copies, and remove superseded and forgotten copies.
+"""Write copies of pages into the repository, detect lost copies, and remove superseded and forgotten copies.
 
-Bodies are written before links are discovered and leases are settled. A page whose copy is missing on the disk is
-fetched again in full. The copy of a page that was forgotten during its fetch is not written. Near the end of a batch,
+Bodies are written before links are discovered and leases are settled. If a page's copy is missing on the disk, the page
+is fetched again in full. If a page was forgotten during its fetch, its copy is not written. Near the end of a batch,
 superseded copies are removed (`DiskRoom`).
 """
 
@@ -36,18 +36,18 @@ _SHORT: Final = (
     "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
 )
 _ROOM: Final = 1.1
-"""Multiple of `least_free` at which fetching resumes."""
+"""Fetching resumes when this multiple of `least_free` is free."""
 
 
 class CopyWriter(Stage):
-    """A writer that writes nothing, for a crawl without a repository."""
+    """Writes nothing, for a crawl without a repository."""
 
     def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
-        """Write the bodies of visits. Return the location of each copy, or None for a visit without a body."""
+        """Write the bodies of visits. Return the location of each copy, or None if the visit has no body."""
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Tell the repository that the records of these copies are in the store, or will never be."""
+        """Record that the store has the records of these copies, or will never have them."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
         """Archive answers that are not copies of pages, such as redirects, errors and robots.txt."""
@@ -90,8 +90,8 @@ class RepositoryCopyWriter(CopyWriter):
 
 
 class LostCopies(Stage):
-    """The stage that detects lost copies. The location and validators of a lost copy are removed from the leased
-    record, so that the page is fetched in full.
+    """The stage that detects lost copies. It removes the location and validators of a lost copy from the leased record,
+    so that the page is fetched in full.
     """
 
     def __init__(self, repository: Repository) -> None:
@@ -112,7 +112,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Detects pages that a note removed while they were leased."""
+    """Detects pages that a `ForgetNote` removed from the store while they were leased."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store
@@ -120,22 +120,22 @@ class Takedowns:
         self._any = False
 
     def note(self) -> None:
-        """Record that pages were forgotten in the store."""
+        """Record that pages were removed from the store."""
         self._any = True
 
     def erase(self, barred: Sequence[ForgetNote]) -> None:
-        """Remove the local copies of pages that another process has forgotten."""
+        """Remove this process's copies of pages that another process removed from the store."""
         self._any = True
         self._copies.erase(barred)
 
     def holds(self, lease: Lease) -> bool:
-        """Return whether a page was removed from the store after the page was leased."""
+        """Return whether a leased page was removed from the store."""
         return self._any and self._store.pages.get(lease.site, lease.key) is None
 
 
 class DiskRoom(Stage):
-    """The stage that stops fetching when less than `least_free` bytes of the disk are free, and removes superseded
-    copies.
+    """The stage that removes superseded copies, and stops fetching while less than `least_free` bytes of the disk are
+    free.
     """
 
     def __init__(self, repository: Repository, store: FrontierStore, *, least_free: int) -> None:
@@ -145,7 +145,7 @@ class DiskRoom(Stage):
         self._lacks_room = False
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Remove superseded copies if this is due, then check the free disk space."""
+        """Remove superseded copies when this is due, then check the free disk space."""
         repository = self._repository
         if batch.tidy or repository.is_untidy():
             self._tidy(result)
@@ -164,7 +164,9 @@ class DiskRoom(Stage):
 
 
 def _capture(visit: Visit) -> Capture:
-    """Return what the repository archives of a visit. A body that equals the known copy becomes a revisit record."""
+    """Return what the repository must archive for a visit. A body that equals the stored copy becomes a WARC revisit
+    record.
+    """
     record = visit.record
     repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     before = None if repeats else record.copy

@@ -1,7 +1,7 @@
-"""Settle the leases of a batch in the order of durability: bodies, then links, then leases (DESIGN.md section 3).
+"""Settle the leases of a batch, in an order in which a crash loses nothing (DESIGN.md section 3).
 
-Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
-about their sites (`LearnedSites`). After an unexpected error, only the faulty item is left out (`act_on`). If the
+First bodies are written (`copies`), then links are discovered (`Discovery`). Finally leases are settled, and data about
+their sites are saved (`LearnedSites`). An unexpected error affects only the item that caused it (`act_on`). If the
 store's server lost data, outdated results are dropped (`LossRecovery`).
 """
 
@@ -41,7 +41,7 @@ __all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
-"""Largest number of links in one step of the store, which takes some tens of milliseconds."""
+"""Maximum number of links that the store adds at once, in some tens of milliseconds."""
 _COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
@@ -51,8 +51,8 @@ def act_on(
     result: BatchResult,
     instead: Callable[[_T], object] = lambda _: None,
 ) -> None:
-    """Process all items at once. After an unexpected error, process each item alone, and call `instead` for faulty
-    items.
+    """Process all items with one call of `act`. After an unexpected error, process each item alone, and call `instead`
+    for each item that fails again.
 
     Errors of the store and the disk (`WebfountainError`) are raised.
     """
@@ -71,7 +71,7 @@ def act_on(
 
 
 def _url_of(item: object) -> str:
-    """Return the URL of an item for the log."""
+    """Return the URL of an item, to be logged."""
     match item:
         case LeaseEnd(lease=lease):
             return lease.record.url
@@ -90,7 +90,7 @@ class Discovery(Stage):
         self._counted = (0, 0, 0, 0)
 
     def discover(self, links: Sequence[Link], result: BatchResult) -> list[Link]:
-        """Add links to the store; return the new links."""
+        """Add links to the store, and return those that are new."""
         new: list[Link] = []
         for first in range(0, len(links), MAX_LINKS):
             new += self._due.discover(links[first : first + MAX_LINKS], at=result.batch.at)
@@ -99,8 +99,8 @@ class Discovery(Stage):
         return new
 
     def under_policy(self, lease: Lease, outcome: Outcome) -> Outcome:
-        """Return an outcome with the current policy of its page. During the lease, a new link to the page may have
-        changed its policy.
+        """Return an outcome with the current policy of its page, which may have changed during the lease because of a
+        new link.
         """
         record = self._due.overtaken(lease, outcome.record)
         return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)
@@ -113,7 +113,7 @@ class Discovery(Stage):
         self._due.adopt(collection)
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Count the new and known links since the last batch."""
+        """Count the new and the known links since the last batch."""
         found = self._due.statistics()
         now = (found.new, found.duplicates_by_cache, found.duplicates_by_store, found.reassigned)
         before, self._counted = self._counted, now
@@ -127,7 +127,7 @@ class Discovery(Stage):
 
 
 class LearnedSites(Stage):
-    """The stage that collects data about the active sites, to save them with the next settlement."""
+    """The stage that collects data about active sites, which are saved with the next settlement."""
 
     def __init__(self) -> None:
         self._learned: dict[str, SavedSiteData] = {}
@@ -139,21 +139,19 @@ class LearnedSites(Stage):
         return self._of(lease).urgency
 
     def set_state(self, lease: SiteLease, state: SiteState) -> None:
-        """Save a site's state with the next settlement."""
+        """Replace a site's state at the next settlement."""
         self._change(lease, msgspec.structs.replace(self._of(lease), state=state))
 
     def set_urgency(self, lease: SiteLease, urgency: bytes) -> None:
-        """Save the urgency data of a site's pages with the next settlement."""
+        """Replace the urgency data of a site's pages at the next settlement."""
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save the urgency data of windows of very large sites with the next settlement. A window is a part of a site's
-        pages.
-        """
+        """Store urgency data of parts of very large sites (windows) at the next settlement."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
-        """Return the site data and the windows of pages that changed since the last call."""
+        """Return the data of sites, and of parts of very large sites, that changed since the last call."""
         changed, self._changed = self._changed, {}
         parts, self._parts = self._parts, []
         return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts
@@ -175,10 +173,10 @@ class LearnedSites(Stage):
 
 
 class LossRecovery:
-    """The recovery of an ant after the store's server lost data (`store/shared/lives.py`).
+    """Lets an ant go on after the store's server lost data (`store/shared/lives.py`).
 
-    The cache of known URLs is emptied, because the store may have lost URLs. The batch's result lists the sites whose
-    leases ended, so that the active list drops them.
+    The cache of known URLs is emptied, because the store may have lost URLs. Sites whose leases ended are listed in the
+    batch's result, so that the active list drops them.
     """
 
     def __init__(self, lives: Lives, due: DuplicateEliminator, stages: Stages) -> None:
@@ -187,7 +185,7 @@ class LossRecovery:
         self._stages = stages
 
     def apply(self, result: BatchResult) -> bool:
-        """Drop outdated data. Return whether the store's server lost data since the last call."""
+        """Return whether the store's server lost data since the last call, and if so drop outdated data."""
         found = self._lives.take_set_back()
         if found is None:
             return False
@@ -200,7 +198,7 @@ class LossRecovery:
 
 
 class Settlement:
-    """Settles the leases of a batch. `period_s` is the length of a time period, seconds."""
+    """Settles the leases of a batch. `period_s` is the length of a time period, in seconds."""
 
     def __init__(
         self,
@@ -224,9 +222,9 @@ class Settlement:
         self._period_s = period_s
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
-        """Settle the ended leases of a batch, and save what was learned about sites in the same step.
+        """Settle the ended leases of a batch, and save data about their sites in the same step of the store.
 
-        If a page was forgotten during its fetch, its body is not written to the disk.
+        If a page was removed from the store during its fetch, its body is not written to the disk.
         """
         if batch.answers:
             act_on(batch.answers, self._copies.record, result)
@@ -238,7 +236,7 @@ class Settlement:
         result.settled.update((ended.lease.site, ended.lease.id.token) for ended in batch.ended)
 
     def _fail(self, batch: Batch, result: BatchResult, ended: LeaseEnd) -> None:
-        """Settle a page as failed, because its own outcome cannot be stored."""
+        """Settle a page as failed, because its outcome could not be stored."""
         outcome = unkept(ended.lease, batch.at, period_s=self._period_s)
         self._settle(batch, result, [LeaseEnd(ended.lease, outcome, asked=ended.asked)])
 
@@ -256,7 +254,7 @@ class Settlement:
         result.counts["repository/healed"] += sum(healed)
 
     def _judge(self, visits: Sequence[Visit], at: float) -> Sequence[JudgedVisit]:
-        """Return the record to settle and the links to follow for each visit."""
+        """Return, for each visit, the record to settle and the links to follow."""
         judged: Sequence[JudgedVisit] = [JudgedVisit(visit.record, visit.reading.links) for visit in visits]
         for judge in self._stages.judge:
             judged = judge(visits, judged)
@@ -265,7 +263,7 @@ class Settlement:
         return judged
 
     def _discover(self, judged: Sequence[JudgedVisit], result: BatchResult) -> Counter[str]:
-        """Discover the links of all pages at once; return the number of new links per source page."""
+        """Add the links of all pages to the store, and return the number of new links of each page."""
         # Before the pages are settled, so that no link of a settled page can be lost.
         links = [link for _, links in judged for link in links]
         found = self._discovery.discover(links, result)
@@ -277,7 +275,7 @@ class Settlement:
     def _outcomes(
         self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
-        """Return the outcomes with their copies, numbers of new links, and current policies."""
+        """Return the outcomes, completed by copies, numbers of new links, and current policies."""
         visited = iter(zip(judged, copies, strict=True))
         outcomes = []
         for ended in ends:

@@ -1,7 +1,7 @@
-"""The store worker: carry out batches on the store and the repository, in one worker thread.
+"""Carry out batches on the store and the repository, in one worker thread.
 
-First ended leases are settled (`settlement`), then sites are parked and activated, and pages are leased (`Leasing`). In
-this order a crash repeats fetches and loses nothing (DESIGN.md section 3).
+Ended leases are settled first (`settlement`). Then sites are parked and activated, and pages are leased (`Leasing`). In
+this order, a crash loses nothing, but some pages are fetched again (DESIGN.md section 3).
 """
 
 from __future__ import annotations
@@ -53,25 +53,25 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of sites that one batch activates because they have immediate URLs. A batch also leases at most this
-number of immediate URLs of one site.
+"""Maximum number of sites that one batch activates because of immediate URLs, and of immediate URLs that it leases per
+site.
 """
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Name of the claim that stores the counts. The owner of the claim is the ant that computed the counts last."""
+"""Name of the claim that has the counts as its note. The ant that last computed the counts owns the claim."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Maximum age of stored counts that an ant without sites uses, in seconds. An ant with sites uses stored counts up to
-`_BUSY_AGE_S`.
+"""Stored counts may be this old for an ant without sites, in seconds. They may be `_BUSY_AGE_S` old for an ant with
+sites.
 """
 
 
 class Leasing:
     """Leases sites and pages for the process `owner`. Each lease lasts `lease_s` seconds.
 
-    `lease_pages` leases the pages that sites request, and returns None for a site that this process no longer holds.
+    `lease_pages` leases the pages that refills request, or returns None for a site that this process no longer holds.
     """
 
     def __init__(
@@ -90,7 +90,9 @@ class Leasing:
         self._lease_s = lease_s
 
     def renew(self, batch: Batch, result: BatchResult) -> None:
-        """Renew site leases, before pages are settled, because the pages of a lost site must not be settled."""
+        """Renew site leases. Call this method before pages are settled, because pages of a lost site must not be
+        settled.
+        """
         result.renewed = self._store.sites.renew(batch.renewals, until=batch.at + self._lease_s)
         kept = {lease.site for lease in result.renewed}
         result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
@@ -100,7 +102,7 @@ class Leasing:
     def activate(self, batch: Batch, result: BatchResult) -> bool:
         """Activate sites with new immediate URLs, and other due sites if there is room.
 
-        Return whether the result already contains the current due time of the next site.
+        Return whether `result.next_site_due` is already known.
         """
         if batch.immediate:
             result.next_site_due = self._store.sites.next_due()
@@ -115,7 +117,7 @@ class Leasing:
         return is_asked
 
     def lease(self, batch: Batch, result: BatchResult) -> None:
-        """Lease immediate URLs first, then the pages that sites request."""
+        """Lease immediate URLs, then the pages that sites request."""
         # A site that was activated for its immediate URLs gets them now; later it might have been parked for lack of
         # URLs.
         if batch.immediate or any(lease.record.immediate for lease in result.activated):
@@ -135,8 +137,8 @@ class Leasing:
         return self._store.sites.activate(many, owner=self._owner, until=at + self._lease_s, at=due)
 
     def _fill(self, batch: Batch, result: BatchResult) -> None:
-        """Activate sites until the active list is full. Sites that a stage chooses come first, then the longest overdue
-        sites.
+        """Activate sites until the active list is full: first the sites that a stage chooses, then those that have been
+        due longest.
         """
         room, until = batch.room, batch.at + self._lease_s
         for choose in self._stages.choose:
@@ -159,7 +161,7 @@ class Leasing:
         result.immediate_left = bool(refills) and bool(self._store.sites.urgent(self._owner))
 
     def _allowed(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return the leased pages that all stages allow a site to request, and the number of the other pages."""
+        """Return `dealt` without the pages that a stage withholds, and with their number."""
         allowed = dealt
         for leased in self._stages.leased:
             allowed = leased(allowed, at)
@@ -224,7 +226,7 @@ class StoreWorker:
         return result
 
     def _leave(self, batch: Batch, result: BatchResult) -> None:
-        """Release the leases and park the sites that the batch gives up."""
+        """Release the leases in the batch, and park its sites."""
         if batch.released:
             result.counts["ant/released"] += self._store.queues.release(batch.released)
         if batch.parked:
@@ -240,10 +242,10 @@ class StoreWorker:
                 adopt(batch.collection)
 
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
-        """Report what the store contains now.
+        """Add counts of the store's pages and sites to the result.
 
-        If the batch does not request counts, report the last known counts. `is_asked` is True if `activate` has already
-        put the due time of the next site into the result.
+        If the batch does not request counts, use the last known counts. `is_asked` is True if `result.next_site_due` is
+        already known.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)
@@ -256,22 +258,22 @@ class StoreWorker:
         result.statistics = counts.take(batch.at, idle=not batch.holds_sites) if batch.count else counts.last()
 
     def fresh_share(self, counted: Statistics, at: float) -> float | None:
-        """Return the estimated share of known pages with a fresh copy, or None if unknown."""
+        """Return the estimated share of known pages whose copies are fresh, or None if this is unknown."""
         return fresh_share(self._store, counted, self._outlook(), at)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
-        """Call a function with the store and return the result. The function must not interfere with batches."""
+        """Return the result of a function of the store. The function must not disturb the worker's batches."""
         return function(self._store)
 
     def give_back(self, batch: Batch) -> None:
-        """At the end of the crawl, release all leases and park all sites."""
+        """Release all leases and park all sites at the end of the crawl."""
         self._store.queues.release(batch.released)
         self._store.sites.park(batch.parked, at=batch.at)
         for sign_off in self._stages.sign_off:
             sign_off(batch)
 
     def close(self) -> None:
-        """Close all stages and the store, even if one of them raises an error."""
+        """Close the store and all stages, even if one of them raises an error."""
         with ExitStack() as closing:
             closing.callback(self._store.close)
             for close in self._stages.close:
@@ -279,7 +281,7 @@ class StoreWorker:
 
 
 class Publisher:
-    """Writes the published values of batches to the store."""
+    """Publishes values from batches in the store."""
 
     def __init__(self, board: Board) -> None:
         self._board = board
@@ -291,7 +293,7 @@ class Publisher:
         self._board.put_value(COLLECTION, CollectionInForce.encode(collection))
 
     def publish(self, batch: Batch) -> None:
-        """Publish the other values of a batch."""
+        """Publish the plan, the price and other values of a batch."""
         if batch.plan is not None:
             self._board.put_value(PLAN, batch.plan)
         if batch.price is not None and batch.price != self._price and batch.rules:
@@ -316,7 +318,7 @@ class ChangeLogTrim(Stage):
 
 
 def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
-    """Return the census, by reading a few hundred rows."""
+    """Count the pages in the store, by reading a few hundred rows."""
     waiting = store.census.statistics().pages["never-crawled"]
     kept = published(store.board.value(FORECAST))
     found = kept.forecast.cycles[-1].found if kept is not None and kept.forecast.cycles else None
@@ -326,7 +328,7 @@ def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapsho
 def never_crawled_due(store: FrontierStore, at: float) -> float:
     """Return the earliest due time of a site with never-crawled pages, or inf if no site has such pages.
 
-    If no site is active or due soon, avoid a scan of all sites: return the due time of the first site.
+    If no site is active or due soon, return the due time of the next site, without a scan of all sites.
     """
     counts = store.census.statistics()
     if not counts.pages["never-crawled"]:
@@ -360,8 +362,8 @@ class StoreCounts:
 class SharedCounts(StoreCounts):
     """The counts of a store that many ants share.
 
-    The counts are sums over the store's shards, which take 256 reads. Therefore one ant computes the counts and stores
-    them with a claim, and all other ants read the stored counts while they are recent.
+    The counts must be added up over the store's shards, with 256 reads. One ant therefore stores the sum with a claim,
+    and all other ants use the stored counts while they are recent.
     """
 
     def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
@@ -371,8 +373,8 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts if they are recent, which takes one round trip. If the stored counts are too old,
-        compute the counts, in three round trips.
+        """Return the stored counts in one round trip if they are recent. Otherwise compute the counts, in three round
+        trips.
         """
         [claim] = self._claim(at, idle=idle)
         if claim.owner != self._owner and claim.note:
@@ -383,7 +385,7 @@ class SharedCounts(StoreCounts):
         return self._known
 
     def last(self) -> Statistics:
-        """Return the last result of `take`. Before the first `take`, compute the counts."""
+        """Return the last known counts, or compute the counts if there are none yet."""
         if self._known is None:
             self._known = self._census.statistics()
         return self._known
