@@ -1,7 +1,7 @@
 """The archive of samples: minutes for two days, hours for ninety days, days forever.
 
 The archive is in the store's published values (`store.contract.Board`), so it survives restarts and is part of an
-export. Each published value is a *chunk*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of
+export. Samples are stored in *chunks*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of
 minutes and of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
 
 The archive writes once a minute. When an hour or a day ends, the archive condenses its samples into one, begins a new

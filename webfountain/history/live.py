@@ -21,7 +21,7 @@ __all__ = ["EVERY_S", "MAX_SITES", "STALE_S", "LiveSite", "LiveSnapshot", "WaitR
 EVERY_S: Final = 2.0
 """Interval between two snapshots, in seconds."""
 STALE_S: Final = 30.0
-"""Age above which a snapshot's process counts as dead, in seconds."""
+"""A process counts as dead if its last snapshot is older than this, in seconds."""
 MAX_SITES: Final = 200
 """Maximum number of active sites that a snapshot describes; further active sites are only counted."""
 

@@ -50,7 +50,7 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of the file with this suffix beside a WARC file."""
+    """Return the path of a WARC file with another suffix."""
     return path.with_name(path.name.partition(".")[0] + suffix)
 
 

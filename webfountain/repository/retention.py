@@ -44,19 +44,20 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time for which a ``.moved`` file is kept after its last use, which is longer than any lease, in seconds."""
+"""Time in seconds, longer than any lease, for which a ``.moved`` file is kept after its last use."""
 FILES_PER_LIMIT: Final = 16
-"""Divisor of `max_bytes` that gives the size at which a file is closed. Only closed files can be compacted."""
+"""A file is closed at the latest when it reaches `max_bytes` divided by this number. Only closed files can be
+compacted."""
 _HIGH: Final = 0.85
-"""Share of the size limit at which compaction begins, because compaction itself needs some room."""
+"""Compaction begins at this share of the size limit, because it needs some room itself."""
 _ENOUGH: Final = 0.8
-"""Share of the size limit at which compaction stops, so that it does not start again at once."""
+"""Compaction stops at this share of the size limit, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""Superseded share of a file up to which compaction never rewrites the file."""
+"""Compaction never rewrites a file with at most this superseded share."""
 _CHEAP: Final = 0.25
-"""Superseded share of a file above which the file is rewritten even if the folder is far below its size limit."""
+"""Compaction rewrites a file with more than this superseded share, even if the folder is far below its size limit."""
 _MOST_PER_LIVE: Final = 2.0
-"""Ratio of all bytes to live bytes at which a folder without a size limit is compacted."""
+"""A folder without a size limit is compacted if the ratio of all its bytes to its live bytes exceeds this."""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
 """Least number of bytes written between two runs of `tidy` in a folder without a size limit."""
@@ -355,7 +356,7 @@ class Retention:
 
 
 def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Yield rows in groups of a few megabytes. A response and its request are in the same group."""
+    """Yield rows in groups of a few megabytes. A response and its request stay in the same group."""
     batch: list[IndexRow] = []
     size = 0
     for row in rows:

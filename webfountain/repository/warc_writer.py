@@ -42,7 +42,7 @@ _LEVEL: Final = 1
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 _HTTP_ANSWER: Final = "Content-Type: application/http; msgtype=response\r\n"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"})
-"""Request methods that other tools accept in a request record. A request by any other method gets no request record."""
+"""Methods whose requests get a request record, because other tools accept them."""
 _PRIVATE: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 _RENAMED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REASONS: Final = {status.value: status.phrase for status in http.HTTPStatus}

@@ -73,8 +73,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. A True result also subtracts one crash, so that the
-        page is examined again when it is next due."""
+        """Return whether a page has crashed too many processes. If the result is True, one crash is forgotten, so that
+        the page is examined again when it is next due."""
         if self._deaths.get(url, 0) < CRASHES:
             return False
         self._deaths[url] = CRASHES - 1
@@ -121,7 +121,7 @@ class CrashSuspects:
         return others[0], others[1], [each for each in (*never, *recrawl) if each.record.url in self._deaths]
 
     def close(self) -> None:
-        """Mark all examinations as ended."""
+        """Close the file of pages under examination."""
         if self._slots is not None:
             self._slots.close()
             self._slots = None
@@ -191,7 +191,8 @@ class CrashSuspects:
         return False
 
     def _fill(self) -> None:
-        """Give the file its full size with zeros. On a full disk, a hole in a mapped file would kill the process."""
+        """Fill the file with zeros up to its full size. On a full disk, a hole in a mapped file would kill the
+        process."""
         assert self._file is not None
         size = os.fstat(self._file).st_size
         if os.pwrite(self._file, bytes(max(_FILE_BYTES - size, 0)), size) < _FILE_BYTES - size:

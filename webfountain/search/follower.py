@@ -25,7 +25,7 @@ POLL_S: Final = 0.5
 MAX_COUNTED: Final = 1000
 _BATCH: Final = 200
 _STALE_SHARE: Final = 0.5
-"""Ratio of stale entries to pages at which the index is built again."""
+"""The index is built again when the ratio of its stale entries to its pages exceeds this."""
 
 
 class Follower:

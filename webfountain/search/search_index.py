@@ -33,7 +33,7 @@ _RANKED: Final = 5_000
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02
-"""Share of free database pages in the file above which `shrink` removes some."""
+"""`shrink` removes free database pages from a file with more than this share of them."""
 _FREED: Final = 1000
 """Maximum number of database pages that one call of `shrink` removes: 4 MB."""
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
@@ -195,7 +195,7 @@ class SearchIndex:
         return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
 
     def urls(self) -> Iterator[tuple[str, str | None, float | None]]:
-        """Yield URL, title and time of each page, in order of URL. The cost is a sort of all pages."""
+        """Yield URL, title and time of each page, in order of URL. The call sorts all pages."""
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:

@@ -354,8 +354,8 @@ class Changes(Protocol):
         ...
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if the first such entry
-        may have been dropped.
+        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if the log does not
+        reach back to `at`.
         """
         ...
 

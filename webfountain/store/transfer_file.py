@@ -1,8 +1,8 @@
 """The file of an exported store: JSON lines, or Parquet if its name ends in ``.parquet``.
 
 The first row describes the store. The last row confirms that the file is complete. In JSON lines, fields have the names
-of `PageRecord`, and fields with default values are omitted. In Parquet, the fields of pages are columns with these
-names, and every other row is JSON in one column.
+of `PageRecord`, and fields with default values are omitted. In Parquet, each field of a page is a column with the
+field's name, and every other row is JSON in one column.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ __all__ = [
 FORMAT: Final = 1
 _R = TypeVar("_R")
 _LARGEST: Final = 2**53
-"""Largest whole number in a row. A server's scripts use doubles, which are exact up to 2^53."""
+"""Largest integer that a row may contain. A server's scripts use doubles, which are exact up to 2^53."""
 _LONGEST_KEY: Final = 64
 _LARGEST_PART: Final = 2**63
 _LOG_NAME: Final = re.compile(r"[0-9a-f]{1,32}")

@@ -48,7 +48,7 @@ BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable for its Bloom filter: two bytes per entry of 100 bytes."""
 LOG_BYTES: Final = 4 * MEBIBYTE
-"""Least number of overwritten bytes in the log at which the log is flushed."""
+"""The log is flushed when it contains at least this many overwritten bytes."""
 MOST_TABLES: Final = 8
 """Number of overlapping tables at which a merge starts."""
 FEWEST_TABLES: Final = 3

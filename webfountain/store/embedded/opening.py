@@ -171,8 +171,8 @@ def _way_on(written: object) -> str:
 
 
 def _with_ranks(disk: Disk, meta: Meta) -> Meta:
-    """Create the index of sites if the store has none, by a scan of the sites and of the change log. Return the new
-    description.
+    """Create the index of sites if the store has none, by a scan of the sites and of the change log. Return the store's
+    new description.
     """
     if meta.is_ranked:
         return meta

@@ -39,7 +39,7 @@ class NoLogEnd:
     """Replacement of `LogEnd` that writes nothing, for a store opened for reading."""
 
     def note(self, last: int) -> None:
-        """Store the number of the newest entry."""
+        """Write the number of the change log's newest entry."""
 
     def close(self) -> None:
         """Close the file."""

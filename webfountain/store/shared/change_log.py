@@ -260,8 +260,7 @@ class ShardedChangeLog:
             at = answer[0] + len(found)
 
     def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
-        """Return, for each shard, the number of the entry before the first one and up to `n` entries, in one or two
-        round trips.
+        """For each shard, return up to `n` entries, and the number of the entry before them, in one or two round trips.
 
         Entries of forgotten pages are returned without contents, even before `erase` has removed the contents.
         """

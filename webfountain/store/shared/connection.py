@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConnection", "connect", "query_of"]
 
 PATIENCE_S: Final = 3600.0
-"""Time after which the crawl ends if its server does not answer again, in seconds."""
+"""The crawl ends if its server does not answer for this time, in seconds."""
 ENDED_S: Final = 30.0
 """A private server counts as ended if its socket is missing for this time, in seconds. If a private server dies, its
 owner starts it again within a second."""

@@ -2,9 +2,9 @@
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. To detect a loss, each step that changes a shard stores its own number in the shard, as the *mark*
-of its process (`lua/guard.lua`). A process sends with each step the number of its last step that the shard answered. If
-the mark in the shard is lower than the number in a step, the shard has lost steps, and refuses the new step. After a
-reconnection, a process compares its marks in all shards.
+of its process (`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered. A
+shard whose mark is lower than the number sent has lost steps, and refuses the new step. After a reconnection, a process
+compares its marks in all shards.
 
 A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
 name, which is also the new name of the change log. Other processes read the name of a new life from the shards. After a

@@ -28,7 +28,7 @@ __all__ = ["EndLimit", "Outage"]
 logger = logging.getLogger(__name__)
 
 MOVE_S: Final = 2.0
-"""Duration of a move of a cluster slot above which the move is logged, in seconds."""
+"""Time in seconds after which an unfinished move of a cluster slot is logged."""
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
@@ -94,7 +94,7 @@ class EndLimit:
         """The time until which calls may wait, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
-        """Limit the waiting of all calls to this many seconds from now, unless the current limit is earlier."""
+        """Let all calls wait for at most `seconds` from now, unless the current limit is earlier."""
         with self._lock:
             if self._now() + seconds >= self.at:
                 return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedPages"]
 
 _MOVE_BYTES: Final = 400
-"""Memory per moved copy in the repeat log, bytes."""
+"""Memory in bytes that a moved copy takes in the repeat log."""
 _AT_ONCE: Final = 1000
 """Number of pages that one script reads, evicts or forgets: few, because a running script blocks all others."""
 

@@ -1,4 +1,4 @@
-"""A log of the recent steps of one process on a shared store, from which steps that the store loses are repeated.
+"""A log of the recent steps of one process on a shared store: if the store loses steps, they are repeated.
 
 The log keeps steps as they were sent, and other work as functions to call. A full log drops its oldest entries.
 """
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size in bytes of all steps in a log, and likewise of all function calls. A fast ant fills its log in some
+"""Maximum size in bytes of all steps in a log, and of all function calls in it. A fast ant fills its log in some
 minutes."""
 _OVERHEAD: Final = 200
 """Memory in bytes that a log entry takes besides its contents."""
