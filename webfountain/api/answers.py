@@ -1,4 +1,4 @@
-"""The classes of the answers of the Python API, which the service sends as JSON.
+"""The answers of the Python API, which the service also sends as JSON.
 
 Times are UTC seconds, possibly with a fraction. A later version of webfountain adds new fields only at the end, with a
 default.
@@ -183,7 +183,7 @@ class PageTextAnswer(msgspec.Struct, frozen=True):
 
 
 class TextAnswer(msgspec.Struct, frozen=True):
-    """A page as text, for an index. `text` is None if the page must be removed from the index."""
+    """The text of a page, for a search index. `text` is None if the page must be removed from the index."""
 
     url: str
     verdict: str

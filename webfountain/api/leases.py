@@ -64,8 +64,8 @@ class LeasedUrl:
         self._frontier = frontier
         self._began = time.monotonic()
         self.is_void = False
-        """True if another process may crawl the site now. If so, the caller must cancel the request and settle the
-        lease; the frontier ignores the result."""
+        """True if another process may crawl the site now. If `is_void` is True, the caller must cancel the request and
+        settle the lease; the frontier ignores the result."""
 
     @property
     def url(self) -> str:

@@ -34,7 +34,7 @@ class SearchHit(msgspec.Struct, frozen=True):
     fetched: float | None
     verdict: str
     excerpt: str | None
-    """Text around the first word of the query in the copy, or None if the copy cannot be read."""
+    """Excerpt of the copy around the first match, or None if the copy cannot be read."""
 
 
 class SearchProgress(msgspec.Struct, frozen=True):

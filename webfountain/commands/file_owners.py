@@ -41,7 +41,7 @@ def require_writable_folder(file: Path, *, name: str) -> None:
 
 
 def _leads_to_stream(file: Path) -> bool:
-    """Return whether a path is a name of an open file, such as /dev/stdout. The link would be replaced."""
+    """Return whether a path is a link to an open file, such as /dev/stdout, which must not be replaced."""
     return file.is_symlink() and str(file.readlink()).startswith("/proc/")
 
 

@@ -57,7 +57,7 @@ as_lines: Callable[[Any], Any] = click.option(
 
 
 def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
-    """Refuse an argument that is not valid text. A shell can pass bytes that no URL contains."""
+    """Refuse an argument that is not valid text, because a shell can pass any bytes."""
     try:
         (value or "").encode()
     except UnicodeEncodeError:

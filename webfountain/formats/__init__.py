@@ -10,6 +10,6 @@ chooses the reader by type. A body with unusual markup goes to the `sandbox`, wh
 that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language` detects
 the language of a text.
 
-No function here opens a file, uses the network, reads a clock or logs. A malformed body is no error: each function
-reads as much of the body as it can.
+No function of this package opens a file, uses the network, reads a clock or logs. A malformed body is no error: each
+function reads as much of the body as it can.
 """

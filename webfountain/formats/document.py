@@ -45,7 +45,7 @@ ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
 _MAX_XML_BYTES: Final = 8_192
 _BLANK_LINE: Final = re.compile(r"(?:\A|\n)[^\S\n]*(?:\n|\Z)")
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
-"""Encodings in which a search for the byte ``<`` does not find exactly the characters ``<``."""
+"""Encodings in which the byte ``<`` does not always stand for the character ``<``."""
 
 
 class Document(msgspec.Struct, frozen=True, array_like=True):

@@ -1,6 +1,6 @@
 """Protect the HTML parser from markup that takes minutes or gigabytes.
 
-Three kinds of markup keep an HTML parser busy for very long:
+Three kinds of markup can keep an HTML parser busy for minutes:
 
 - Each paragraph reopens the formatting elements that were not closed. 20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte.
 - Each tag is compared with all open elements.
@@ -46,8 +46,8 @@ _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Pattern of the start tag of a formatting element (such as b, code or font) that has attributes. The element ``a`` is
-not in the pattern, because the parser never keeps two of them open."""
+"""Pattern of start tags with attributes, for formatting elements such as b, code or font. The element ``a`` is not in
+the pattern, because the parser never keeps two of them open."""
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")

@@ -1,6 +1,6 @@
 """The blocks of a parsed page in document order: headings, paragraphs, list items, tables, code, quotes.
 
-Read the links of a page before its blocks. `main_content` selects among blocks, and `markdown` writes them.
+Read the links of a page before its blocks. `main_content` selects among blocks, and `markdown` writes blocks.
 
 Because walking the tree in Python is slow, the parser writes its tree as HTML, and one regular expression cuts this
 HTML into blocks. Links and emphasis inside a block are read only when a caller asks for them.

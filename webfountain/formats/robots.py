@@ -40,8 +40,8 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 2.5).
 """
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Maximum size of a file that is read in the calling thread, bytes. For a larger file, another process first extracts
-the rules for our robot (`binding_part`)."""
+"""Maximum size of a file that is read in the calling thread, bytes. From a file over this size, another process first
+extracts the rules for our robot (`binding_part`)."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
@@ -53,9 +53,9 @@ MAX_RULES: Final = 2000
 """Maximum number of rules for our robot that are applied exactly."""
 MAX_WILDCARDS: Final = 800
 """Maximum number of wildcards (``*`` and ``$``) in the rules that are applied exactly. Each wildcard costs a search in
-the URL, and a hostile file could contain half a million. If a file exceeds a limit, its Allow rules are ignored.
-Disallow patterns beyond a limit are shortened to their folder. If more than `_MAX_FOLDERS` folders result, the whole
-site is disallowed. The limits never allow a URL that the file disallows."""
+the URL, and a hostile file could contain half a million wildcards. If a file exceeds a limit, its Allow rules are
+ignored. Disallow patterns beyond a limit are shortened to their folder. If more than `_MAX_FOLDERS` folders result, the
+whole site is disallowed. The limits never allow a URL that the file disallows."""
 _MAX_CHARS: Final = 65_536
 """Maximum number of characters of all rules together; an escape such as ``%20`` counts as six."""
 _MAX_FOLDERS: Final = 500
@@ -108,7 +108,7 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds between two requests, or None. Crawl-delay is not in the standard, but the crawl obeys it up to
+        """Crawl-delay in seconds, or None. Crawl-delay is not in the standard, but the crawl obeys it up to
         `politeness.max_delay`."""
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
         """Sitemap URLs as written, in order. A sitemap URL may be relative or malformed."""
@@ -225,7 +225,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the crawl delay and the rules without duplicates, reduced to the limits."""
+    """Yield the crawl delay and the rules without duplicates, within the limits."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

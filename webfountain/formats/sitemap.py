@@ -92,7 +92,7 @@ def is_small_sitemap(body: bytes) -> bool:
 class _DecompressedBody:
     """Iterator over the pieces of a decompressed body, up to the size limit.
 
-    Read `error` after the last piece.
+    `error` has its final value after the last piece.
     """
 
     def __init__(self, body: bytes, go_on: Callable[[], bool] | None) -> None:

@@ -131,7 +131,7 @@ def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
 
 
 def _joined(run: re.Match[str]) -> str:
-    """Return the characters for pairs of surrogates that are written as numeric references."""
+    """Return the characters that numeric references to surrogate pairs stand for."""
     units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
     return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 

@@ -2,7 +2,7 @@
 
 A log is a folder or an fsspec URL.
 
-A damaged file raises `DamagedFile`; `log_completeness` repairs it.
+Reading a damaged file raises `DamagedFile`; `log_completeness` repairs damaged logs.
 """
 
 from __future__ import annotations
@@ -198,8 +198,8 @@ class LogFiles:
             return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
 
     def read_batches(self, name: str, batch: int, *, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Yield the table in a file in batches of rows. Raises DamagedFile, or RepositoryError if the disk reports an
-        error."""
+        """Yield the rows of a file as tables of at most `batch` rows. Raises DamagedFile, or RepositoryError if the
+        disk reports an error."""
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check

@@ -124,7 +124,7 @@ def live_importance(
 
 
 class LiveImportance:
-    """The importance of pages. Only the worker thread may use it.
+    """The importance of pages. Only the worker thread may use this object.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ class LiveImportance:
     # -------------------------------------------------------------- weighing
 
     def weigh(self, links: Sequence[Link]) -> list[Link]:
-        """Return the links of new pages, each with the importance of the page."""
+        """Return links to new pages, each with the importance of its target."""
         if not links:
             return []
         made = self._of_waiting(links, _keys_of(links))

@@ -63,7 +63,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """If the log does not say since when it is complete, record `at`. If an earlier time was lost, log a warning."""
+    """If the log does not say since when it is complete, record `at`, and log a warning if a recorded time was lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -125,7 +125,7 @@ def mend(url: str, *, at: float) -> list[str]:
 
 
 def _last_manifest(files: LogFiles) -> Manifest:
-    """Return the manifest of the last compaction. Raise DamagedFile if this manifest was lost."""
+    """Return the manifest of the last compaction. Raise DamagedFile if the newest manifest was lost."""
     newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
     if manifest.generation < newest:

@@ -46,7 +46,7 @@ _TARGETS_A_BLOCK: Final = 1 << 18
 class RankedLog:
     """The pages of a link log, as (n,) ascending fingerprints, and the links between them, as a graph.
 
-    The graph numbers the pages by the positions of their fingerprints.
+    The number of a page in the graph is the index of its fingerprint in `fingerprints`.
 
     `crawled` (n,) marks the pages with a row in the log.
     """

@@ -235,7 +235,7 @@ def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
 
 
 def _epoch(folder: Path) -> _Epoch:
-    """Read the file `EPOCH`. A damaged file is set aside and gives epoch 0."""
+    """Read the file `EPOCH`. If the file is damaged, set it aside and return epoch 0."""
     try:
         return _read_epoch((folder / _NAME).read_text(encoding="ascii"))
     except FileNotFoundError:

@@ -30,7 +30,7 @@ class WaitingSites:
     """Sites that have due pages but are not crawled by this process now, sorted by importance.
 
     The importance of a site is its PageRank in the last ranking, plus an amount for each link found since that ranking.
-    A site is added when new pages of the site are found, or when its crawl stops while pages are due.
+    A site begins to wait when new pages of it are found, or when its crawl stops while pages are due.
 
     Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
 

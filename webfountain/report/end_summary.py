@@ -46,7 +46,7 @@ _PARTS: Final = (
     "sites",
     "url_cache_hit_rate",
 )
-"""Keys of a report that must not be summed over several ants."""
+"""Entries of a report that must not be summed over several ants."""
 
 
 def summary(report: Mapping[str, Any]) -> str:

@@ -320,7 +320,7 @@ class UrlFacts:
         """The record of the URL's site, or None if the site is unknown."""
 
     def verdict(self, origin: Origin, *, of: str | None = None) -> UrlVerdict:
-        """Return the decision of the policy file about the URL `of`, or by default about the URL of these facts."""
+        """Return the decision of the policy file about the URL `of`, or about `self.url` if `of` is None."""
         url = of or self.url
         [found] = self.judge.judge([url], origin)
         return UrlVerdict(found.policy, found.reason, rule_behind(self.collection, url, found.policy, found.reason))

@@ -51,7 +51,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     last_modified: str | None
     depth: int
     due: float | None
-    """Fixed time of the next fetch, or None if the change rate of the page decides."""
+    """Fixed time of the next fetch, or None if the time depends on the page's change rate."""
     verdict: str | None
     """Outcome of the last completed fetch."""
     duplicate_of: str | None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""If the output is not a terminal, the time between two lines in the first minute of a crawl, in seconds."""
+"""Time between two lines of progress in the first minute of a crawl, in seconds."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """Time over which the shown rate is averaged, in seconds."""

@@ -3,7 +3,7 @@
 A signature is datasketch's `MinHash` with its standard seed and hash function, so anybody who has the text can compute
 it. The duplicate index uses other sketches, which depend on a secret key and cannot be compared across stores.
 
-A shingle is four words, lower-cased and joined by one space, in UTF-8. A text of fewer words is one shingle.
+A shingle is four words, lower-cased and joined by one space, in UTF-8. A text of fewer than four words is one shingle.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def signatures(
 def write_signatures(file: Path, rows: Iterable[dict[str, Any]]) -> int:
     """Write signatures to a Parquet file, completely or not at all.
 
-    Return the number of rows.
+    Return the number of written rows.
 
     Raises
     ------

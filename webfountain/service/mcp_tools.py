@@ -1,7 +1,7 @@
 """The tools for language models: functions of a collection, whose answers mark untrusted texts as data.
 
-A page may contain sentences addressed to the model that reads it. Therefore texts of pages are returned only under the
-key `untrusted`, with a notice and with visible marks for invisible characters.
+A page may contain sentences addressed to the model that reads it. To protect the model, texts of pages are returned
+only under the key `untrusted`, with a notice and with invisible characters made visible.
 """
 
 from __future__ import annotations

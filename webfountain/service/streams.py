@@ -106,8 +106,8 @@ class ChangeFilter(NamedTuple):
     """Text with which the URL must begin."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Only changes of at least this share of the text are accepted, in percent. A change whose texts were not compared
-    counts as 0 %.
+    """Only changes of at least this percentage of the text are accepted. A change whose texts were not compared counts
+    as 0 %.
     """
 
     @classmethod

@@ -84,7 +84,7 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
 
 
 def summary_of(collection: StoredCollection) -> dict[str, Any]:
-    """Return the values about a collection that the home page shows."""
+    """Return the values that the home page shows about a collection."""
     status, live = collection.status(), collection.live()
     recent = collection.history(since=status.at - 3600.0)
     alive = [each for each in live if status.at - each.at < STALE_S]

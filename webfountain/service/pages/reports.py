@@ -1,4 +1,4 @@
-"""Reports: the tables of the web pages as CSV or JSON, and the values for a page that can be printed.
+"""Reports: the tables of the web pages as CSV or JSON, and the values for a printable page.
 
 A long table is read and sent in parts, to save memory and to let other requests to the store run in between.
 """

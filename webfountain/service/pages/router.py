@@ -119,7 +119,7 @@ class PageRouter:
         return handle
 
     async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
-        """Return the values for a view, which all users share for `SHARED_S`."""
+        """Return the values for a view, which are shared by all users for `SHARED_S` seconds."""
         place = (store.name, view.name, query)
         found = self._shared.get(place)
         if found is None:

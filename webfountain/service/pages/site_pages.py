@@ -175,7 +175,7 @@ def part_of_sites(
 
 
 def is_listed(site: SiteAnswer, only: str) -> bool:
-    """Return whether a filter accepts a site: `failing`, `waiting`, or "" for all sites."""
+    """Return whether a site matches the filter `only`: `failing`, `waiting`, or "" for all sites."""
     if only == "failing":
         return bool(site.error or site.failures)
     return only != "waiting" or bool(site.pages.get("never-crawled"))
