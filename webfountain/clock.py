@@ -35,8 +35,8 @@ class SystemClock:
     forward by more than `STEP_S`, or if the machine slept, this clock is set forward too and logs a line.
 
     If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
-    caught up. If the machine's clock is set back further, this clock runs slower until both agree: four hours for a
-    step of one hour. While this clock runs slower, delays between requests are longer.
+    caught up. If the machine's clock is set back further, this clock runs slower until both agree; for a step of one
+    hour, this takes four hours. While this clock runs slower, delays between requests are longer.
 
     Time must not go back during a crawl, because leases and queues contain times that this clock has returned.
     """

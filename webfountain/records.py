@@ -171,7 +171,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     immediate: int | None = None
     """Position among the URLs that are fetched before all others of the site; None for other pages."""
     scores: tuple[float, ...] = ()
-    """(similarity to the policy's topic, number of links from the nearest page on topic), or () without a topic. Before
+    """Similarity to the policy's topic, and number of links from the nearest page on topic; () without a topic. Before
     the first fetch, the similarity is computed from the URL and the words of links to the page."""
     sketch: bytes | None = None
     """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. A sketch is
@@ -368,7 +368,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or "" if
     it did not fail."""
     revived: int = 0
-    """Number of times that a gone page of the site was found back."""
+    """Number of times that a gone page of the site existed again."""
     dead_time: float = 0.0
     """For gone pages that once had a copy: sum of the times from a check that found the page gone to the next check, in
     seconds."""
@@ -411,7 +411,7 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class SiteLease(msgspec.Struct, frozen=True, gc=False):
-    """The right to crawl a site, from `activate` until it is parked or taken over.
+    """The right to crawl a site, from `activate` until the site is parked or taken over.
 
     After `until`, another ant may take over the site, with a greater `token`. Every change that an ant makes to the
     site contains this *fencing token*, so that changes by an earlier holder of the site have no effect. `record` is the

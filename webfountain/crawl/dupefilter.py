@@ -1,8 +1,8 @@
 """The filter that drops duplicate requests of a Scrapy project before they reach the frontier.
 
-By default, the filter drops only requests that the spider has recently yielded. The store drops all other known
-requests a moment later. If the project sets its own DUPEFILTER_CLASS, only this class drops requests. A request that
-the project's DUPEFILTER_CLASS accepts is made, even if the store knows an equal request.
+By default, the filter drops only requests that the spider has recently yielded; the store drops older duplicates a
+moment later. If the project sets its own DUPEFILTER_CLASS, only this class drops requests. A request that the project's
+DUPEFILTER_CLASS accepts is made, even if the store knows an equal request.
 """
 
 from __future__ import annotations

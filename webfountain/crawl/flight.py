@@ -1,6 +1,6 @@
 """The data of a fetch while Scrapy's engine works on it, called a flight.
 
-A weak dictionary maps each request to its flight. The link is not in `request.meta`, because the meta belongs to the
+A weak dictionary maps each request to its flight. The flight is not in `request.meta`, because the meta belongs to the
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is

@@ -3,7 +3,7 @@
 If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers.
 The page of the item is settled only after the item is delivered. If the target stays unreachable until the crawl stops,
 or for `PATIENCE_S`, the item fails as usual, and its page is requested again. No item is lost, but an item may be
-delivered twice. Errors such as `DropItem`, which do not mean an unreachable target, do not delay the page.
+delivered twice. After any other error of a pipeline, such as `DropItem`, the page is settled as usual.
 
 `is_away` recognizes the errors of unreachable targets by class name, because the error classes of client libraries have
 no common base class.

@@ -5,8 +5,7 @@ Scrapy formats a line for every answer and every item, even if the log level dro
 
 `JsonFormatter` writes one object per line (WEBFOUNTAIN_LOG_FORMAT=json). An object has `time` (UTC, ISO 8601), `level`,
 `logger`, `event`, `message`, and `error` with the traceback if there is one. `event` is the name of the stat that
-counts log lines of this kind (`metrics.STATS`). If no stat counts a log line, `event` names the module that wrote the
-line.
+counts the log line (`metrics.STATS`). If no stat counts a log line, `event` names the module that wrote the line.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] =
 
 class PolicyPoller:
     """Regularly checks whether the policy file was edited, and applies the edited file. `load_seeds` loads new seeds of
-    the file, in the worker thread.
+    an edited policy file, in the worker thread.
     """
 
     def __init__(

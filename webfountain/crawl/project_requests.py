@@ -80,8 +80,8 @@ class KnownRequests:
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the current batch counts the store's pending requests, including all that were put at the front
-        before this call.
+        """Record that the current batch counts the store's pending requests. The count includes all requests that were
+        put at the front of a queue before this call.
         """
         self._counted_puts = self._unseen_puts
 
@@ -229,7 +229,7 @@ class ProjectRequests:
         """Settle each leased placeholder whose request the spider has not yielded again. Return whether any placeholder
         was settled.
 
-        Call this method when nothing else is left to do.
+        Call this method only when the crawl has nothing else left to do.
         """
         orphans = [] if self._missing else self._stored.memory.take_orphans()
         for fetch in orphans:

@@ -1,8 +1,8 @@
 """Call the errback of each Scrapy request that webfountain refuses, for example because of robots.txt.
 
-The frontier refuses a request if robots.txt forbids the URL, or if the host has no address or a private one. `Refusals`
-passes a refused request to Scrapy's engine, and a middleware raises the error for which the engine calls the errback. A
-refused request is settled only after its errback, so after a crash the errback is called again.
+The frontier refuses a request if robots.txt forbids the URL, or if its host has no address or a private address.
+`Refusals` passes a refused request to Scrapy's engine, and a middleware raises the error for which the engine calls the
+errback. A refused request is settled only after its errback, so after a crash the errback is called again.
 """
 
 from __future__ import annotations

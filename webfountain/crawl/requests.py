@@ -240,7 +240,7 @@ def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
     The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Above 20,
-    each doubling of the priority, up to 640, has two classes.
+    each doubling of the priority, up to 640, has two classes of importance.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

@@ -3,8 +3,8 @@ thread.
 
 The engine's calls never access store or disk: one worker thread runs the frontier's batches. A timer wakes the engine
 when a site becomes due (`WakeTimer`), because an idle engine calls its scheduler only every five seconds. The fountain
-spider crawls a collection (`own_crawl`). With other spiders, only the requests that they yield enter the frontier
-(`project_crawl`).
+spider crawls a collection (`own_crawl`). The spider of a Scrapy project fills the frontier only with the requests that
+it yields (`project_crawl`).
 
 Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode the settings that `session` names.
 """

@@ -1,8 +1,8 @@
 """Take over the queue and the duplicate filter of scrapy-redis, before the first crawl with the add-on.
 
 Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
-The fingerprints of scrapy-redis's duplicate filter are kept unchanged. A request with one of these fingerprints counts
-as known. An entry that is not plain data stays in the queue, and the result counts it by the reason.
+A request with a fingerprint from scrapy-redis's duplicate filter counts as known. An entry that is not plain data stays
+in the queue, and the result counts it by the reason.
 """
 
 from __future__ import annotations

@@ -190,7 +190,8 @@ class Values:
 
 
 def read_keys(data: bytes, name: str) -> dict[str, Any]:
-    """Return the dict under the key `name` of a packed dict. Instances of a project's classes are replaced by None.
+    """Return the dict that a packed dict contains under the key `name`. Instances of a project's classes are replaced
+    by None.
 
     Raises ValueError, TypeError or KeyError for invalid data.
     """

@@ -31,10 +31,12 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Shortest pause between two batches, in seconds. With this pause, a batch at full speed settles some tens of pages."""
+"""Shortest pause between two batches, in seconds. With a pause of 20 ms, a batch at full speed settles some tens of
+pages.
+"""
 _SITES: Final = 50
-"""If more sites than this are active, the pause between two batches grows with their number. A site waits for several
-batches per fetch, and other sites use this time.
+"""If more sites than this are active, the pause between two batches grows with their number. A site has to wait for
+several batches per fetch, but meanwhile other sites are fetched from.
 """
 _LONGEST_S: Final = 0.1
 POLL_S: Final = 0.25
@@ -185,7 +187,7 @@ class Worker:
 
 
 def pause_s(sites: int) -> float:
-    """Return the pause between two batches of a crawl with this number of active sites."""
+    """Return the pause between two batches of a crawl with `sites` active sites, in seconds."""
     return min(max(BATCH_S, BATCH_S * sites / _SITES), _LONGEST_S)
 
 

@@ -92,8 +92,8 @@ class Collection:
     def is_blending(self) -> bool:
         """Return whether never-crawled pages are ordered by a blend of several orders (`core.order_blend`).
 
-        With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order.
-        Blending is off if a policy weighs backlinks, because this needs the pure PageRank.
+        With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order. A
+        policy that weighs backlinks switches blending off, because it needs the pure PageRank.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs
@@ -216,7 +216,7 @@ def _seed(url: str, place: str) -> str:
 
 
 def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
-    """Yield the seeds of a file with one URL per line; ``#`` starts a comment, in a line after a blank."""
+    """Yield the seeds of a file with one URL per line; ``#`` starts a comment, within a line only after a blank."""
     try:
         with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):

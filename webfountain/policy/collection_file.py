@@ -311,7 +311,7 @@ def example(name: str) -> Path:
 
 
 class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
-    """The path and text of the policy file that a crawl uses, which the store publishes for other processes."""
+    """The path and text of the policy file of a running crawl, as the store publishes them for other processes."""
 
     path: str
     text: str

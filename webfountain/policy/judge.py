@@ -142,7 +142,7 @@ class Judge:
         when a seed redirects. The added site gets the seed's policy.
 
         Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself have
-        been added in this way.
+        been added to the scope after a redirect.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):

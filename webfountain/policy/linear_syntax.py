@@ -142,7 +142,7 @@ class Spelling(NamedTuple):
     last_line_feed: bool
 
     def spell(self, text: str) -> bytes:
-        """Return a text in UTF-8 with its characters replaced. A lone surrogate becomes U+FFFD."""
+        """Return a text in UTF-8, with some characters replaced. A lone surrogate becomes U+FFFD."""
         if self.boundaries:
             words = {ord(each): f"_{each}_" for each in set(text) if each > "\x7f" and each.isalnum()}
             text = text.translate(words | _NO_CHARACTERS | {ord("_"): f"_{chr(_UNDERSCORE)}_"})

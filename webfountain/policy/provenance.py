@@ -83,7 +83,7 @@ class Provenance(msgspec.Struct, frozen=True):
         return cls(_ARRIVALS[arrival], _CAUSES[cause], rule, at, links)
 
     def encode(self) -> bytes:
-        """Return the bytes for the record."""
+        """Return the provenance as bytes, for the page's record."""
         if self.arrival == "unrecorded" and self.cause == "found":
             return b""
         head = _ARRIVALS.index(self.arrival) | _CAUSES.index(self.cause) << 3
@@ -101,7 +101,9 @@ UNRECORDED: Final = Provenance()
 
 
 def arrival_of(data: bytes) -> Arrival:
-    """Return the arrival in an encoded provenance. `arrival_of` is faster than `Provenance.decode`."""
+    """Return how a page was discovered, from its encoded provenance. `arrival_of` is faster than
+    `Provenance.decode`.
+    """
     number = data[0] & 7 if data else 0
     return _ARRIVALS[number] if number < len(_ARRIVALS) else "unrecorded"
 

@@ -45,7 +45,7 @@ class CollectionForecast:
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
     ) -> None:
-        """Add the results of fetches, and replace the estimates of the sites that were fetched from.
+        """Add the results of fetches, and replace the estimates of their sites.
 
         Parameters
         ----------

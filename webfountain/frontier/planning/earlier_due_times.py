@@ -1,9 +1,9 @@
 """Compute the due times of parked sites again after a change that makes pages due earlier.
 
 When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
-restart may make the site's pages due earlier. When pages become due earlier, due pages of the active sites are leased
-at once. A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked site
-an earlier due time if the schedule now gives one. If pages become due earlier still during a pass, a second pass
+restart may make pages of parked sites due earlier. When pages become due earlier, due pages of the active sites are
+leased at once. A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked
+site an earlier due time if the schedule now gives one. If pages become due earlier still during a pass, a second pass
 follows.
 
 `EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
@@ -43,7 +43,7 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 class EarlierDueTimes(Order):
     """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
     seconds. The regular checks find sites that another ant parked by an old plan. If several ants crawl together, only
-    one requests these checks.
+    one requests checks of the parked sites.
     """
 
     def __init__(

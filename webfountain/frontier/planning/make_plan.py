@@ -193,7 +193,7 @@ def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
 def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
     """Divide the budget that the model leaves unused equally among all known pages.
 
-    Strategy 2 optimises only the end of the cycle, so it may leave budget of earlier periods unused.
+    Strategy 2 optimises only the end of the cycle, so it may leave a part of the budget of earlier periods unused.
     """
     known = float(pages.sum())
     left = np.clip(capacity - quotas.fresh - quotas.recrawl.sum(axis=1), 0, int(known))

@@ -53,7 +53,7 @@ class PageSupply:
     def demand(self, price: float, at: float) -> int:
         """Return how many pages are due or urgent enough to be made due, and are not fetched yet.
 
-        If there are many active sites, the number is estimated from a sample of `SAMPLE` sites.
+        If there are many active sites, only the pages of `SAMPLE` sites are counted, as a sample.
         """
         if at < self._demand_at:
             return self._demand
@@ -72,7 +72,7 @@ class PageSupply:
         """Return two urgencies, in seconds: an upper bound for all pages that are not due, and the `pages`-th highest
         urgency on sites without due pages.
 
-        If sites without due pages have fewer than `pages` pages, the second is 0.
+        If sites without due pages have fewer than `pages` pages, the `pages`-th highest urgency is 0.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -85,8 +85,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make all pages in memory due whose urgency reaches the price, as far as the budget
-        allows. Return the keys of the pages that were made due, by site.
+        """If few pages are due, make due, as far as the budget allows, all pages in memory whose urgency reaches the
+        price. Return the keys of the pages that were made due, by site.
         """
         if at < self._called_at:
             return {}
@@ -119,7 +119,7 @@ class SitesInMemory:
         self.active: dict[str, UrgentSite] = {}
         self.leases: dict[str, SiteLease] = {}
         self.rested: dict[str, UrgentSite] = {}
-        """Parked sites, the newest last."""
+        """Parked sites, in the order in which they were parked."""
         self._rested_pages = 0
 
     def items(self) -> Iterator[tuple[str, UrgentSite]]:

@@ -47,8 +47,8 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return a time for each lane: pages of the lane that were last crawled at or before it are due at `at`.
-        `latest` contains the times for the bucket lanes, before the bounds are applied.
+        """Return a time for each lane; pages of the lane that were last crawled by then are due at `at`. `latest`
+        contains the times for the bucket lanes, before the bounds are applied.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]

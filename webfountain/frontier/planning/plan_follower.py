@@ -1,4 +1,4 @@
-"""Follow the plan in one ant.
+"""Make one ant follow the plan.
 
 During a cycle, the number of fetches is regularly compared with the plan. If too few fetches were made, pages become
 due sooner, or else a little later. Only the loop thread uses this module.

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["Reckoner", "SitesTogether"]
 
 PAGES_TOGETHER: Final = 6000
-"""Approximate number of pages that are computed together, so that the arrays fit into the processor's cache."""
+"""Approximate number of pages whose urgencies are computed together, so that the arrays fit into the processor's
+cache.
+"""
 
 
 class SitesTogether:

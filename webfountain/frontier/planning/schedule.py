@@ -127,9 +127,7 @@ class Schedule:
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """Return a time for each of a site's LANES: pages of the lane that were last crawled at or before it are due at
-        `at`.
-        """
+        """Return a time for each of a site's LANES; pages that were last crawled by then are due at `at`."""
         del at
         return [-inf] * LANES
 
@@ -274,7 +272,7 @@ class UrgencySchedule(Schedule):
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
     page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no urgencies are
-    computed: a page is due after the interval of its bucket, which becomes shorter when the price falls.
+    computed: a page is due after the interval of its bucket, and all intervals become shorter when the price falls.
     """
 
     __slots__ = (

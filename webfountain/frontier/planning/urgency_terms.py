@@ -1,4 +1,4 @@
-"""Values for the computation of urgencies that apply to all sites, and the times at which urgencies are computed.
+"""Values with which the urgencies of all sites are computed, and the times at which urgencies are computed.
 
 Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
 visits to a page, but at least a fiftieth of a period and at most a period. The steps of different sites begin at
@@ -65,7 +65,7 @@ READY_S: Final = 1.0
 
 
 class UrgencyTerms(NamedTuple):
-    """Values for the computation of urgencies that apply to all sites of a collection."""
+    """Values with which the urgencies of all sites of a collection are computed."""
 
     signals: Signals
     """The signals that the computation uses (`core.signals`), with times in periods."""
@@ -141,7 +141,7 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """The site's steps begin this fraction of a step earlier, so that not all sites are computed at once."""
+    """The steps of the site are shifted by this fraction of a step, so that not all sites are computed at once."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:

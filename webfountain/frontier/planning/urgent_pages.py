@@ -196,12 +196,12 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Use the dates of a site's pages in a sitemap or feed for the urgencies. `later` says for each page whether
-        its date is later than the time of the stored copy.
+        """Adjust the urgencies of a site's pages by their dates in a sitemap or feed. `later` says for each page
+        whether its date is later than the time of the stored copy.
 
         Return the keys of pages that the caller must make due: pages with later dates that are not in memory. If the
-        site's dates were not reliable before, or if half of the dates are later, no key is returned. If pages are not
-        chosen by urgency, all pages with later dates are returned.
+        site's dates were not reliable before, or if half of the dates are later than the copies, no key is returned. If
+        pages are not chosen by urgency, all pages with later dates are returned.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]

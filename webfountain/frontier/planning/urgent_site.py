@@ -134,8 +134,8 @@ class UrgentSite:
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
 
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Use the dates of pages in a sitemap or feed for the urgencies. `later` says for each page whether its date is
-        later than the time of the stored copy.
+        """Adjust the urgencies of pages by their dates in a sitemap or feed. `later` says for each page whether its
+        date is later than the time of the stored copy.
 
         Return the keys of pages that the caller must make due: pages with a later date that are not in memory. If the
         site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a sitemap
