@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 __all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change", "summed"]
 
 WINDOW: Final = 60
-"""Number of recent steps whose activity is estimated again after each batch of fetches."""
+"""Number of recent steps for which activity is re-estimated after each batch of fetches."""
 TELLABLE: Final = 4.0
 """Largest mean rate, in expected changes between two visits. A rate at which more than 49 of 50 checks find a change
 cannot be measured. If rates had no limit, one overestimated site could use up a small budget.
@@ -213,7 +213,6 @@ class Activity:
         self._facts[_EXPOSURE] = fade * self._facts[_EXPOSURE] + (exposure * kept).sum(axis=1)
 
     def _shift(self, passed: Ints, by_section: Ints) -> None:
-        """Move the window forward."""
         self._steps = self._steps + passed
         ends = np.append(np.flatnonzero(np.diff(by_section)) + 1, len(by_section)).tolist()
         begin = 0
@@ -351,7 +350,7 @@ class Activity:
         self._changed_before = np.concatenate([self._changed_before, before[changed]])
 
     def _revise(self) -> None:
-        """Estimate rates and activity again from the changes in the window."""
+        """Re-estimate rates and activity from the changes in the window."""
         exposure = self._exposure()
         observed_time, size = exposure.sum(axis=1), exposure.max(axis=1)
         for _ in range(_SWEEPS):
@@ -382,7 +381,6 @@ class Activity:
         return events
 
     def _estimate_means(self, events: Array, exposure: Array, size: Array) -> None:
-        """Estimate the (sections,) mean rates."""
         signals, mean = self._signals, self._facts[_MEAN]
         seen, observed_time = self._facts[_EVENTS] + events, self._facts[_EXPOSURE] + exposure
         prior, root = signals.prior_exposure, self.offset[:-1]

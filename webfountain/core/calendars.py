@@ -60,7 +60,7 @@ class Pool:
     share: Array
 
     def plus(self, owner: Ints, share: Array) -> Pool:
-        """Return a pool that also contains the given schedules."""
+        """Return the pool extended by the given schedules."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
@@ -199,7 +199,7 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return a pool that also has the best calendars at several constant prices."""
+    """Return the pool extended by the best calendars at several constant prices."""
     b = growth_path(instance, np.zeros(instance.T))
     waits = waiting_costs(instance, b)
     for price in np.geomspace(1e-3, instance.T, _RUNGS):

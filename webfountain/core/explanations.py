@@ -4,8 +4,9 @@ Each explanation (`activity`, `independent_pages`) predicts the result of each v
 predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first, the
 explanation by independent pages has almost no weight.
 
-The weights follow the Hedge algorithm with rate 1. In each batch of visits, the worse explanation loses the logarithm
-of the likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) / (1
+The weights follow the Hedge algorithm with rate 1. In each batch of visits, the log odds of the worse explanation fall
+by the log likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) /
+(1
 - 1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et

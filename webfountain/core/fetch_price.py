@@ -47,7 +47,7 @@ _HALVINGS: Final = 45
 
 
 class Price:
-    """The current price, `value`, in s. The price is adjusted several times per period."""
+    """The current price (`value`, in seconds). The price is adjusted several times per period."""
 
     __slots__ = ("_fall", "value")
 
@@ -149,8 +149,8 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. These pages share the
-    fetches that all slower pages leave over. The interval is inf if no fetches are left over.
+    """Return the interval, s, between visits of pages that change too fast to be worth the price. Pages that change too
+    fast share the fetches that the slower pages leave over. The interval is inf if no fetches are left over.
 
     A page that would be fetched even less often at `price` gets the returned interval, too.
     """

@@ -29,7 +29,7 @@ class FirstFetches:
 
     def __init__(self, made: float = 0.0, lived: float = 0.0) -> None:
         self.made, self.lived = made, lived
-        """Number of first fetches, and number of first fetches that found a page."""
+        """Number of first fetches, and how many of them found a page."""
 
     def count(self, *, lived: bool) -> None:
         """Count one more first fetch."""

@@ -1,7 +1,7 @@
 """Forecast the obsolete share of a collection, with an interval, from the results of its fetches.
 
 On sites that change in bursts, forecasts from change rates are wrong by a factor of ten. The forecast rests on three
-facts instead:
+facts:
 
 - for how long pages are now believed obsolete (`BeliefTotal`)
 - for how long pages had been obsolete when a fetch found them changed
@@ -269,7 +269,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
                 self.cycles[number] = msgspec.structs.replace(cycle, found=min(share, 1.0))
 
     def now(self) -> Outlook | None:
-        """Return the obsolete share estimated at the last call of `observe`; None before the first call."""
+        """Return the obsolete share that was estimated at the last call of `observe`; None before the first call."""
         if not self.known:
             return None
         share = self.believed / self.known

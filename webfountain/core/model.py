@@ -3,9 +3,9 @@
 With fractions of buckets as variables, equations (2)-(4) are a forward recursion, and (5) and (6) the box [0, 1]. The
 only other constraints are (1). Every time-and-bucket array has shape (T, B): row t-1 is period t.
 
-========  ======  ===============================================================================
+--------  ------  -------------------------------------------------------------------------------
 symbol    unit    meaning
-========  ======  ===============================================================================
+--------  ------  -------------------------------------------------------------------------------
 b[t,i]    pages   pages in bucket i at the end of period t (row 0: the start)
 y[t,i]    pages   obsolete pages in bucket i at the end of period t
 x[t,i]    pages   decision: pages of bucket i recrawled in period t; f = x / b[t-1]
@@ -19,7 +19,7 @@ o, w      1       new pages found by crawling an old page (T, B), a never-crawle
 nconst    pages   new pages that arrive from outside in each period (T,)
 oldwt     1       weight of y (T, B)
 newwt     1       weight of n (T,)
-========  ======  ===============================================================================
+--------  ------  -------------------------------------------------------------------------------
 
 Source: Edwards, McCurley, Tomlin 2001, section 3, equations (1)-(6); the fractions are ours.
 """
@@ -185,7 +185,9 @@ def simulate(instance: Instance, f: Array, g: Array) -> Trajectory:
 
 
 def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
-    """Return the fractions f (T, B) and g (T,) of a plan in pages. A fraction is 0 where there are no pages."""
+    """Return the fractions f (T, B) and g (T,) of a plan that is given in pages. A fraction is 0 where there are no
+    pages.
+    """
     k = instance
     b = k.b0 + np.concatenate([[0.0], np.cumsum(z)[:-1]])[:, None] * k.p
     gain = np.einsum("ti,ti->t", k.o, x) + (k.w - 1.0) * z + k.nconst

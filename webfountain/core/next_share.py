@@ -7,9 +7,9 @@
   errors are distributed as they were in earlier cycles with a similar beginning: after a release, the share is either
   high for long or soon low, and a bell curve would forecast the middle.
 
-After each cycle, both forecasts are scored by the continuous ranked probability score (CRPS). The weight of a law is
-exp(-`RATE` * loss) (Hedge). The loss of a law is its score divided by the sum of both scores. Without fading (`FADE` =
-1), the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
+After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). The weight of
+a law is exp(-`RATE` * loss) (Hedge). The loss of a law is its score divided by the sum of both scores. Without fading
+(`FADE` = 1), the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
 
 A distribution is a list of `POINTS` quantiles with equal weights.
 
@@ -117,7 +117,7 @@ def recent(count: int, *, half: float = HALF) -> list[float]:
 
 
 def by_past(shares: Sequence[float]) -> list[float]:
-    """Return the distribution of the next share, from the earlier shares."""
+    """Return the forecast distribution of the next cycle's share, from the shares of earlier cycles."""
     weights = recent(len(shares))
     logs = [log(max(share, LEAST)) for share in shares]
     prior = _law(logs, weights)
@@ -128,7 +128,9 @@ def by_past(shares: Sequence[float]) -> list[float]:
 
 
 def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
-    """Return the distribution of a cycle's share, from what was known at its beginning and from the earlier cycles."""
+    """Return the forecast distribution of a cycle's share, from what was known at its beginning and from earlier
+    cycles.
+    """
     known = [
         (_row(cycle.began), sqrt(cycle.share), weight, _likeness(cycle.began, began))
         for cycle, weight in zip(cycles, recent(len(cycles), half=HALF_OF_PRESENT), strict=True)

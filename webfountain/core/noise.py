@@ -3,7 +3,7 @@
 A part of a page is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
 comparison of the page: the part differed *again*, or the part *rested*. If only its author's edits change a part, the
 part is usually the same at the next comparison. One difference proves nothing, even between two visits seconds apart.
-The judgements of all pages of a site are added up.
+For each part, the verdicts of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -41,7 +41,7 @@ TRIES: Final = 3
 REST: Final = 10
 """After this many comparisons without a difference, a noisy part is dropped from the page's record."""
 _SAMPLE: Final = 40
-"""Number of characters that are stored of a line, to show what is noise."""
+"""A stored sample of a noisy line has at most this many characters."""
 
 
 _OF_LINES: Final = (3, -1, 30)
@@ -162,7 +162,7 @@ def decode(data: bytes) -> list[PagePart]:
 
 
 def encode(parts: Sequence[PagePart]) -> bytes:
-    """Return parts as they are stored in a page's record."""
+    """Serialise the parts for a page's record."""
     return msgspec.msgpack.encode(parts) if parts else b""
 
 

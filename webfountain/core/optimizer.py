@@ -129,7 +129,6 @@ def _polished_from(instance: Instance, f: Array, g: Array, prices: Array, route:
 
 
 def _bounded(instance: Instance, held: _Incumbent) -> _Incumbent:
-    """Return the plan with its mixture and its bound."""
     u = held.plan.u
     z = simulate(instance, u[:, :-1], u[:, -1]).z
     try:

@@ -1,4 +1,4 @@
-"""Replays of the known web, which show how early each order finds the important pages.
+"""Replay the crawl of the known web, to see how early each order finds the important pages.
 
 Each replay starts at the first page and follows links until all crawled pages have been fetched again. The loss of an
 order is the mean logarithm of the places at which its replay fetches the important pages.

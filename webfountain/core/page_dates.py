@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""First estimates: log ratio and weight (inverse variance) for a later date, then both for the lack of one."""
+"""First estimates: logarithm of the ratio and its weight (inverse variance), for later dates and for the lack of
+one.
+"""
 MOST: Final = 25.0
 """All earlier fetches together have at most this weight, because a site may change its software."""
 FUTILE: Final = 8.0
@@ -42,7 +44,7 @@ SMALL: Final = 3.0
 """If fewer pages of a site than this have dates, the dates count even if all are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""When a ratio is learned, the probability that a page has changed counts as at least this. Without this limit, one
+"""When a ratio is learned, the probability that a page has changed counts as at least this. Without a lower limit, one
 change of a very stable page could outweigh all other fetches.
 """
 _TINY: Final = 1e-9
@@ -114,12 +116,12 @@ class PageDates:
         return exp(min(self._listed.most() - min(self._dated.most(), 0.0), 0.0))
 
     def receive(self, pages: Ints, is_later: Flags) -> None:
-        """Receive the pages listed in a sitemap or feed, and whether each date is later than our copy."""
+        """Record which pages a sitemap or feed lists, and whether each date is later than our copy."""
         self._grow(int(pages.max(initial=-1)) + 1)
         self._state[pages] = np.where(is_later, _DATED, _LISTED)
 
     def visit(self, page: int, *, changed: bool) -> None:
-        """Learn from a fetch that was compared with our copy."""
+        """Learn from the fetch of a page whose new content was compared with our copy."""
         state = int(self._state[page]) if page < len(self._state) else _UNLISTED
         if state == _DATED:
             self._dated = self._dated.learned(float(self._chance[page]), changed=changed)
@@ -171,6 +173,5 @@ def _times_odds(chance: Array | float, ratio: float) -> Array:
 
 
 def _worth(chance: Array) -> Array:
-    """Return the urgency of a page that has changed with this probability, divided by its urgency if it surely
-    changed."""
+    """Return the urgency at a probability of change, relative to the urgency of a page that surely changed."""
     return chance + (1.0 - chance) * np.log1p(-chance)

@@ -3,7 +3,7 @@
 V_i(t) is the sum of the crawled fractions x_i/b_i of bucket i up to the time t. A page of bucket i is due when V_i has
 gained 1 since its last crawl (DESIGN.md section 4). A clock is stored as straight lines between knots. A page stores
 only the time of its last crawl, so a new plan rewrites no queue. Before the first knot a clock runs at the change rate
-of its bucket. After the last knot it runs at the mean speed of the last plan.
+of its bucket. After the last knot a clock runs at the mean speed of the last plan.
 """
 
 from __future__ import annotations

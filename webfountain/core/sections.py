@@ -1,4 +1,4 @@
-"""The sections of a site: the tree of its directories, whose pages tend to change together.
+"""The sections of a site: the tree of its directories. Pages of one directory tend to change together.
 
 A page belongs to the directory of its path. Each directory is a subsection of its parent, and the site is the root. A
 section with few pages uses the statistics of its parent.
@@ -29,8 +29,8 @@ _COUNTED: Final = 20
 
 
 class Sections:
-    """The sections of one site, numbered in the order in which they were found. A number never changes, and a parent
-    has a smaller number than its children.
+    """The sections of one site, numbered in the order in which they were found. The number of a section never changes,
+    and a parent has a smaller number than its children.
     """
 
     def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:

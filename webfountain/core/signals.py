@@ -16,8 +16,6 @@ VISITS = 12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signals:
-    """Signals that `activity` uses, and the weights of its priors."""
-
     siblings: bool = True
     """Let a section be more active in some steps than in others; if False, its rate is the same in all steps."""
     sections: bool = True

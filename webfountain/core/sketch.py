@@ -158,7 +158,9 @@ def band_keys(found: Sketches) -> Hashes:
 
 
 def sketch_resemblance(a: Sketches, b: Sketches) -> npt.NDArray[np.float64]:
-    """Return the (n,) estimated resemblances, 0..1, of pairs of (n, 128) sketches. The standard error at .9 is .03."""
+    """Return the (n,) estimated resemblances, 0..1, of pairs of (n, 128) sketches. At a resemblance of .9, the standard
+    error is .03.
+    """
     equal = np.count_nonzero(a == b, axis=1) / SKETCH_BYTES
     return np.asarray(np.maximum(0.0, (equal - _CHANCE) / (1.0 - _CHANCE)))
 

@@ -1,7 +1,7 @@
 """Urgency: the obsolete time that a fetch now is expected to save.
 
-All strategies with change rates fetch the most urgent pages first. An urgent page is probably obsolete, and stays fresh
-for long after a fetch.
+Every strategy that uses change rates fetches the most urgent pages first. An urgent page is probably obsolete, and
+stays fresh for long after a fetch.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
     """Return the expected index of a page with the rate r ~ Gamma(`events`, `exposure`), relative to its section.
 
-    `hazard` is the expected number of changes of the section's average page since this page's last fetch. `rate` is the
-    number of changes of the average page per step, in the long run. With H = hazard, A = events, b = exposure and q =
-    b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
+    `hazard` is the expected number of changes of the section's average page since the last fetch of the given page.
+    `rate` is the number of changes of the average page per step, in the long run. With H = hazard, A = events, b =
+    exposure and q = b/(b + H), the mean over r of (1 - e^-rH (1 + rH)) / (r rate) is
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 

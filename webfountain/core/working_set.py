@@ -1,9 +1,9 @@
 """Improve a plan by SLSQP on a working set, and keep the plan within the capacity.
 
 In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
-set*: g, the fractions inside (0, 1), and the fractions at a bound whose reduced gradient points inward. The multipliers
-of SLSQP are the capacity prices, which give the next working set. The time of SLSQP grows with the cube of the set's
-size.
+set*: g, the fractions inside (0, 1), and those fractions at a bound that have an inward reduced gradient. The
+multipliers of SLSQP are prices of capacity, by which the next working set is chosen. The time of SLSQP grows with the
+cube of the working set's size.
 """
 
 from __future__ import annotations

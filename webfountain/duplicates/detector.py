@@ -60,7 +60,7 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""When samples show that a site is no mirror, each batch queues this many of its unfetched pages again."""
+"""When samples show that a site is no mirror, up to this many of its unfetched pages per batch are queued again."""
 _UNREAD: Final = ANSWERED - COPIED
 
 

@@ -57,7 +57,7 @@ _OTHERS: Final = "this duplicate index has the sketches of another version or of
 
 
 def sketch_key(board: Board) -> int:
-    """Return the 64-bit key of a store's sketches, or draw and store a new one.
+    """Return the 64-bit key of a store's sketches, which is drawn and stored at the first call.
 
     With a public key, an author could write a text with the sketch of another page. All ants use the same key, because
     they read each other's indices.
@@ -73,7 +73,7 @@ class IndexedPage(msgspec.Struct, frozen=True, gc=False):
     sketch: bytes | None = None
     canonical: str | None = None
     second_sketch: bytes | None = None
-    """A second sketch of a long text, which is compared but not stored (`core.sketch.sketches`)."""
+    """Second sketch of a long text, compared but not stored (`core.sketch.sketches`)."""
 
 
 class Match(NamedTuple):
@@ -202,7 +202,8 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the other representatives that a page resembles by `least` or more, the most similar first.
+        """Return the representatives that a page resembles by `least` or more, without the page itself, the most
+        similar first.
 
         If the page already has a record, a later call of `keep` replaces the record.
         """
@@ -261,8 +262,8 @@ class DuplicateIndex:
                     self._files.replace(number, record, names, record["sketch"].tobytes())
 
     def keep(self, probe: Probe) -> None:
-        """Store a page as a representative, so that the page survives a crash. Raises RepositoryError if the disk
-        reports an error.
+        """Add a page to the index as a representative, so that the page survives a crash. Raises RepositoryError if the
+        disk reports an error.
         """
         drawn = probe.page.sketch or NO_SKETCH
         with self._disk():
@@ -324,7 +325,7 @@ class DuplicateIndex:
         self._recent.written()
 
     def _read_recent_keys(self) -> None:
-        """Load the keys of the newest records, which are not yet in a run."""
+        """Load the keys that are not yet in a run: those of the newest records."""
         behind = self._runs.records
         for number in sorted({number for number in self._files.noted() if number < behind}):
             self._recent.add(keys_of_records(self._files.read([number]))[0], number)
@@ -342,7 +343,6 @@ class DuplicateIndex:
         self._read_recent_keys()
 
     def _empty(self, why: str) -> None:
-        """Empty the files."""
         if len(self._files):
             logger.warning("%s: %s: a new index is built while pages are fetched", self._folder, why)
         self._runs.clear()

@@ -126,7 +126,7 @@ class KeyRuns:
         self._begin_merge()
 
     def take_merge(self) -> None:
-        """Use the result of a finished merge in place of the merged runs."""
+        """If a merge has finished, use its result in place of the merged runs."""
         if self._merge is None or not self._merge.done():
             return
         done, self._merge = self._merge, None

@@ -38,7 +38,7 @@ class OtherIndices:
     """The indices of all other ants. An index whose format is not `form` is ignored."""
 
     def __init__(self, beside: Path | None, own: Path, form: str) -> None:
-        """Find the indices of other ants in the folder `beside`; None if there is one ant."""
+        """Find the indices of other ants in the folder `beside`, which is None if there is only one ant."""
         self._beside, self._own, self._form = beside, own, form
         self._polls = 0
         self._indices: dict[Path, _OtherIndex] = {}

@@ -132,7 +132,7 @@ class RecordFiles:
         _write_at(self._records, _record.pack(*names, int(before["url"]), sketch), number * RECORD.itemsize)
 
     def note(self, number: int) -> None:
-        """Add a record to the list of records whose keys must be read again."""
+        """Add a record's number to the file `again`, because its keys must be read again."""
         os.write(self._again, _number.pack(number))
 
     def count_noted(self) -> int:

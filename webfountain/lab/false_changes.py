@@ -176,7 +176,7 @@ class ReportCounts(NamedTuple):
 
 
 class _Visitor:
-    """Visits pages with a crawl's examiner, and keeps the newest body of each."""
+    """Visits pages with a crawl's examiner, and keeps the newest body of each page."""
 
     def __init__(self, rules: str) -> None:
         collection = parse_collection(

@@ -113,8 +113,8 @@ def missed_figures(rows: list[FigureRow]) -> list[str]:
 
 
 def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) -> dict[tuple[str, str], _SolvedRun]:
-    """Return the plans of the paper's figures, by strategy and version. The version "long" has twice as many
-    periods.
+    """Return the plans of the paper's figures, by strategy and version. The version "long" has twice the periods of the
+    instance file.
     """
     wanted = [
         ("1", "v1"),

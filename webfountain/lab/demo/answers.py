@@ -19,7 +19,7 @@ HTML = "text/html; charset=utf-8"
 
 
 class Answer(NamedTuple):
-    """One answer of a web. ``changed`` is the web time of the last change; None if the answer has no date."""
+    """The answer to one request. ``changed`` is the web time of the last change; None if the answer has no date."""
 
     status: int
     body: bytes = b""
@@ -37,7 +37,7 @@ class Web(Protocol):
         ...
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of the body of every page that exists at `t` and is reachable by links."""
+        """Yield the URL of each page that exists at `t` and is reachable by links, with the hex SHA-1 of its body."""
         ...
 
 

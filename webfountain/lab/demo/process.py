@@ -1,4 +1,4 @@
-"""Run a web's server as a process: start it, read its true pages and its log, and end it."""
+"""Run the HTTP server of a `Web` as a process: start it, read its true pages and its log, and end it."""
 
 from __future__ import annotations
 

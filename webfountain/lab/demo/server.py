@@ -114,7 +114,7 @@ class Server:
             connection.close()
 
     def answer(self, site: int, path: str, utc: float) -> Answer:
-        """Return the web's answer now, or the admin answer if the request has the token."""
+        """Return the web's answer at UTC second `utc`, or the admin answer if the request has the token."""
         if path.startswith("/_") and self.admin is not None:
             body = self.admin(self, path)
             if body is not None:

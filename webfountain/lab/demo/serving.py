@@ -1,4 +1,4 @@
-"""The program that runs a web's server.
+"""The program that runs the HTTP server of a `Web`.
 
 When the program is ready, it prints a JSON object: ``urls`` (home page of each site), ``admin`` (base URL), ``token``,
 ``pid``, ``clock``. Requests for admin paths must have the token. The path ``/_truth`` takes the parameter ``at`` (a UTC
@@ -37,7 +37,7 @@ __all__ = ["add_serving_options", "bases_of", "ready_line", "run_server", "until
 
 
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of all web servers."""
+    """Add the command-line options that all serving programs share."""
     add = parser.add_argument
     add("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
     add(

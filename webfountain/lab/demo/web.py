@@ -163,7 +163,7 @@ class GeneratedWeb:
                 yield page.path, self._utc(self._changed(page, own, born))
 
     def truth(self, t: float) -> Iterator[tuple[str, str]]:
-        """Return URL and hex SHA-1 of every live page."""
+        """Yield the URL of each live page, with the hex SHA-1 of its body."""
         for site, base in zip(self.sites, self.bases, strict=True):
             for page in site.alive(t):
                 yield base + page.path, self._digest(page, t)

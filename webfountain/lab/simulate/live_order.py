@@ -1,7 +1,7 @@
-"""The order in which the live crawl takes waiting pages, `fountain`, in a simulated crawl.
+"""The ordering `fountain`: the order in which the live crawl takes waiting pages, in a simulated crawl.
 
-The crawl's own objects decide: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`. This module adds the
-queue of one site, and a ranker that reads the graph instead of a log.
+The crawl's own objects decide which page is next: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`. This
+module adds the queue of one site, and a ranker that reads the graph instead of a log.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ _PERIODS = 14
 
 
 class PlannedPolicy:
-    """Takes the page whose phase clock has advanced most. A new plan is made every `_PERIODS` days."""
+    """Takes first the page whose phase clock has advanced most since the page's last crawl. A new plan is made every
+    `_PERIODS` days.
+    """
 
     def __init__(self, pages: int, strategy: Literal[1, 2, 3], *, capacity: int, seed: int) -> None:
         self._capacity, self._seed = capacity, seed

@@ -133,7 +133,7 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
-    In the document, `bound` is a share such that no policy can have a smaller obsolete share.
+    In the document, `bound` is a lower bound on the obsolete share of any policy.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -
 
 
 def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
-    """Replay a trace under the policy with a price."""
+    """Replay a trace under a simulated crawl that fetches pages at a price."""
     return _replayed(trace, _PricedDay(crawl, fetches_per_day))
 
 
@@ -216,7 +216,7 @@ def _replayed(trace: ChangeTrace, spend: _Day) -> Replay:
 
 
 class _RankedDay:
-    """One day's fetches of the pages with the greatest scores."""
+    """Spends the fetches of one day on the pages with the greatest scores."""
 
     def __init__(
         self, choose: _Choice, learner: Learner, fetches_per_day: int, *, most_saved: int | None = None
@@ -235,7 +235,7 @@ class _RankedDay:
 
 
 class _PricedDay:
-    """One day's fetches, in rounds, of the pages that are worth the price."""
+    """Spends the fetches of one day, in rounds, on the pages that are worth the price."""
 
     def __init__(self, crawl: AtAPrice, fetches_per_day: int) -> None:
         self._crawl, self._fetches = crawl, fetches_per_day

@@ -128,7 +128,7 @@ class LearnedPoisson:
 
 
 class NutchAdaptive:
-    """Nutch's adaptive schedule: an interval is multiplied by 0.8 after a change, else by 1.4."""
+    """Nutch's adaptive schedule: the interval of a page is multiplied by 0.8 after a change, otherwise by 1.4."""
 
     def __init__(self, pages: int) -> None:
         self._interval = np.full(pages, 30.0)

@@ -140,7 +140,7 @@ class MinCache:
     """A clairvoyant cache, which evicts the URL whose next request is last (Belady). No cache that must add every URL
     has fewer misses.
 
-    Its batches, joined, must be the sequence that was given to `next_requests`.
+    The batches of all calls, joined, must be the sequence that was given to `next_requests`.
     """
 
     def __init__(self, size: int, following: Times) -> None:

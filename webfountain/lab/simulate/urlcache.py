@@ -1,7 +1,7 @@
 """The command `simulate urlcache`: send the links of a virtual crawl through caches of recently seen URLs.
 
 Each page's links are one batch, as in the crawl. The trace *between ants* contains only links between sites of
-different ants. Each ant has its own cache (Broder 2003, section 6). The contents of STATIC come from a crawl that began
+different ants. Each ant has its own cache (Broder 2003, section 6). The cache STATIC is filled from a crawl that began
 at another page. Pages with neighbouring numbers count as one site.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
@@ -138,8 +138,8 @@ def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
 
 
 def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
-    """Return misses divided by requests, with a cache of `size` entries per ant. `popular` are the URLs for STATIC, the
-    most frequent first."""
+    """Return the share of the requests that miss the cache, with `size` entries per ant. `popular` are the URLs for
+    STATIC, the most frequent first."""
     missed = 0
     for urls in trace.by_ant():
         if policy == "infinite" or (policy != "static" and size >= len(urls)):
