@@ -118,11 +118,10 @@ class Recorder:
         return sample
 
     def _claim(self, claims: Claims, at: float) -> bool:
-        """Return whether this process keeps the history. After taking over the history, a process ignores what other
-        processes counted before.
-        """
+        """Return whether this process keeps the history."""
         [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
         keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
+        # After a takeover, only later work of the other processes is counted.
         if keeps and not self._keeps:
             others = {name: dict(ant.counts) for name, ant in ants_of(claims, at).items() if name != self._crawl.owner}
             self._counted = {**others, self._crawl.owner: self._counted.get(self._crawl.owner, {})}

@@ -111,10 +111,8 @@ def recover(path: Path) -> RecoveredFile:
 
 
 def _indexed(path: Path) -> list[IndexRow]:
-    """Return the rows of a file's index that are consecutive and within the file.
-
-    The last row is checked, because its length may be wrong.
-    """
+    """Return the rows of a file's index that are consecutive and within the file."""
+    # The last row is checked, because its length may be wrong.
     try:
         data = beside(path, ".index").read_bytes()
         size = path.stat().st_size

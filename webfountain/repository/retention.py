@@ -206,10 +206,8 @@ class Retention:
         return needed
 
     def _mend(self, store: CopyStore) -> None:
-        """Correct page records that still name a deleted file, and delete ``.moved`` files that no page needs.
-
-        With `keep = "all"`, ``.moved`` files stay, because each copy names the location of the copy before it.
-        """
+        """Correct page records that still name a deleted file, and delete ``.moved`` files that no page needs."""
+        # With `keep = "all"`, `.moved` files stay, because each copy names the location of the copy before it.
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():
             if number in files:
@@ -356,7 +354,7 @@ class Retention:
 
 
 def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
-    """Yield rows in groups of a few megabytes. A response and its request stay in the same group."""
+    """Yield rows in groups of a few megabytes, each response with its request."""
     batch: list[IndexRow] = []
     size = 0
     for row in rows:

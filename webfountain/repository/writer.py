@@ -133,10 +133,8 @@ class Writer:
         return freed
 
     def _resume(self, given_out: int = 0) -> None:
-        """Continue the newest file, or start the next file if a part of the newest was lost.
-
-        The location of a lost record must never contain another page's record.
-        """
+        """Continue the newest file, or start the next file if a part of the newest was lost."""
+        # The location of a lost record must never contain another page's record.
         with self._trouble("opened"):
             files = Folder(self.directory).files()
             for path in self.directory.glob("webfountain-*.index"):

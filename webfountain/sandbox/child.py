@@ -85,8 +85,8 @@ def main() -> None:
 
 
 def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
-    """Return the pipes for jobs and answers. Standard input and output are replaced, so no parser can reach the
-    pipes."""
+    """Return the pipes for jobs and answers."""
+    # Standard input and output are replaced, so no parser can reach the pipes.
     jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nothing = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1):

@@ -150,14 +150,14 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write to the file that a page is under examination. The length of the entry is written last, so that a torn
-        entry does not count."""
+        """Write to the file that a page is under examination."""
         packed = url.encode()
         if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size or not self._is_whole():
             return None
         slot = self._free.pop()
         at = slot * _SLOT_BYTES
         self._slots[at + _LENGTH.size : at + _LENGTH.size + len(packed)] = packed
+        # The length is written last, so that a torn entry does not count.
         _LENGTH.pack_into(self._slots, at, len(packed))
         return slot
 
@@ -179,10 +179,9 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size. If another program has cut the file, fill it again, because access
-        past its end would kill the process.
-        """
+        """Return whether the file has its full size, after filling it again if another program has cut it."""
         assert self._file is not None
+        # Access past the end of the file would kill the process.
         with suppress(OSError):
             # Only before an examination: a system call in the loop's thread lets other threads run, which costs 10 µs.
             if os.fstat(self._file).st_size < _FILE_BYTES:
@@ -191,8 +190,8 @@ class CrashSuspects:
         return False
 
     def _fill(self) -> None:
-        """Fill the file with zeros up to its full size. On a full disk, a hole in a mapped file would kill the
-        process."""
+        """Fill the file with zeros up to its full size."""
+        # On a full disk, a hole in a mapped file would kill the process.
         assert self._file is not None
         size = os.fstat(self._file).st_size
         if os.pwrite(self._file, bytes(max(_FILE_BYTES - size, 0)), size) < _FILE_BYTES - size:

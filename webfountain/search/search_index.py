@@ -259,7 +259,7 @@ class SearchIndex:
 
 
 def _scoped(query: str, wanted: SearchFilter) -> str:
-    """Return an FTS5 query of titles and texts. If the filter names a site, the query finds only pages of this site."""
+    """Return an FTS5 query of titles and texts, restricted to the filter's site if it names one."""
     match = "{title text} : (" + query + ")"
     return f'({match}) AND place : "{_place(wanted.site)}"' if wanted.site else match
 

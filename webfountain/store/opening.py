@@ -89,9 +89,8 @@ def open_store(
 
 
 def _refuse_second(url: str) -> None:
-    """Raise InputError if the folder contains a store of another kind. With two stores in one folder, all pages would
-    be crawled twice.
-    """
+    """Raise InputError if the folder contains a store of another kind."""
+    # With two stores in one folder, all pages would be crawled twice.
     folder = folder_of(url)
     if folder is None:
         return

@@ -188,11 +188,9 @@ class Disk:
         self._new = size_bytes
 
     def _bound_size(self) -> None:
-        """Flush the log and merge the tables if too much of their content was overwritten.
-
-        The merges keep the store below four times the size of its live data. Without the merges, a small store that
-        recrawls its pages would take 100 MB for 6 MB of live data.
-        """
+        """Flush the log and merge the tables if too much of their content was overwritten."""
+        # So the store stays below four times the size of its live data. Else a small store that recrawls its pages
+        # would take 100 MB for 6 MB of live data.
         overlapping = self._number("num-files-at-level0")
         if overlapping < self._overlapping:
             self._replaced_in_tables = 0
@@ -297,9 +295,8 @@ def open_reading(folder: Path) -> Disk:
 def _writable(database: Path, private: Scratch) -> Path:
     """Return the database's folder. If the folder cannot be written, return a new folder with links to the database's
     files.
-
-    Even for reading, rocksdict writes its own options into the folder.
     """
+    # Even for reading, rocksdict writes its own options into the folder.
     if os.access(database, os.W_OK):
         return database
     linked = private.path / "db"
@@ -314,9 +311,8 @@ def _writable(database: Path, private: Scratch) -> Path:
 
 @contextmanager
 def _private_files() -> Iterator[None]:
-    """Let only the user read the files that are created while the context is open. The umask applies to all threads of
-    the process.
-    """
+    """Let only the user read the files that are created while the context is open."""
+    # The umask applies to all threads of the process.
     before = os.umask(0o077)
     try:
         yield
@@ -334,10 +330,8 @@ def _make_private(folder: Path) -> None:
 
 
 def _database(database: Path, options: Options, access: AccessType) -> Rdict:
-    """Open the database in a folder.
-
-    The only column family must be named, because rocksdict applies `options` only to named or new families.
-    """
+    """Open the database in a folder."""
+    # Named, because rocksdict applies `options` only to named or new column families.
     return Rdict(str(database), options, column_families={"default": options}, access_type=access)
 
 
@@ -381,9 +375,7 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message for a store that another process has open. The message names the process that the file
-    ``holder`` describes.
-    """
+    """Return the error message for a store that another process has open."""
     note = folder / "holder"
     try:
         holder = json.loads(note.read_text())

@@ -165,9 +165,8 @@ def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, byte
 
 
 def _behind(db: Rdict, at: bytes, end: bytes) -> bytes | None:
-    """Return a readable key shortly after an unreadable block, or None if there is none. The search doubles its
-    distance from the block, then bisects.
-    """
+    """Return a readable key shortly after an unreadable block, or None if there is none."""
+    # The search doubles its distance from the block, then bisects.
     begin = int.from_bytes(at[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     last = int.from_bytes(end[:_KEY_BYTES].ljust(_KEY_BYTES, b"\x00"), "big")
     far = 1
@@ -259,7 +258,7 @@ def _last_run(db: Rdict) -> range:
 
 
 def _sites(db: Rdict, names: dict[bytes, str]) -> Iterator[Row]:
-    """Yield each site with its pages. Never-crawled pages are read from their queue entries."""
+    """Yield each site with its pages."""
     rows = {key[1:]: value for key, value in _family(db, keys.SITE)}
     for sid in sorted({*names, *(sid for sid, _ in _grouped(db, keys.PAGE))}):
         tried = list(_tried(db, sid))
@@ -293,9 +292,8 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a new record of a page: the page is due, and its digest is removed. Without a digest, the crawl reads the
-    links of the page even if the page is unchanged.
-    """
+    """Return a new record of a page: the page is due, and its digest is removed."""
+    # Without a digest, the crawl reads the links of the page even if the page is unchanged.
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)
 

@@ -104,12 +104,13 @@ def _numbers_of(cursor: str, shards: int) -> list[int]:
 
 
 def _parsed(cursor: str, shards: int) -> tuple[list[int], bytes]:
-    """Return the numbers and the hash in a cursor. Cursors of older versions have no hash."""
+    """Return the numbers and the hash in a cursor."""
     text = cursor.partition(".")[2]
     if not text or len(text) % 4 == 1:
         raise no_cursor(cursor)
     packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
     numbers, used = _numbers(packed, shards + 1)
+    # Cursors of older versions have no hash.
     if len(numbers) != shards + 1 or len(packed) - used not in (0, _HASH_BYTES):
         raise no_cursor(cursor)
     least, *above = numbers
@@ -280,9 +281,7 @@ class ShardedChangeLog:
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
         """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` maps each shard to the number of
-        the entry before the first one. Entries of a shard are in order of number.
-
-        The iterator stops where the next entry could be one that it has not read yet.
+        the entry before the first one.
         """
         if not begin or n <= 0:
             return
@@ -298,6 +297,7 @@ class ShardedChangeLog:
             yield shard, answers[shard][0] + i + 1, queues[shard][i]
             if i + 1 < len(queues[shard]):
                 heapq.heapreplace(heads, (*_turn(queues[shard][i + 1]), shard, i + 1))
+            # An entry that was not read may come next.
             elif len(queues[shard]) == share:
                 return
             else:

@@ -98,8 +98,9 @@ class DueTimes:
             return taken
 
     def _listen(self) -> None:
-        """Read the signals of other processes. Periodically mark all shards as possibly changed."""
+        """Read the signals of other processes."""
         rung = self._rung()
+        # A signal may have been lost.
         if self._now() >= self._all_at:
             self._all_at = self._next_time()
             rung = set(range(self._shards.count))

@@ -191,9 +191,8 @@ class SharedQueues:
         return held
 
     def _outcome(self, outcome: Outcome, period: int, at: float) -> list[Any]:
-        """Encode an outcome for `lua/settle.lua`. If this process does not hold the lease, the script counts the
-        outcome as lost.
-        """
+        """Encode an outcome for `lua/settle.lua`."""
+        # If this process does not hold the lease, the script counts the outcome as lost.
         lease = outcome.lease
         held = self._leased.get(lease)
         page = encode_page(lease.site, outcome.record)
@@ -223,8 +222,7 @@ def _moves(
 
 
 class _Horizons:
-    """The distinct horizons of the refills in one call of `lease`. Most sites have the same horizons, so each horizon
-    is sent only once."""
+    """The distinct horizons of the refills in one call of `lease`."""
 
     def __init__(self) -> None:
         self.packed: list[bytes] = []

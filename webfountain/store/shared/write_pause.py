@@ -86,9 +86,8 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Name this process's connection as the owner of the pause. If two processes claim the pause at once, both try
-        again after a random time.
-        """
+        """Name this process's connection as the owner of the pause."""
+        # If two processes claim the pause at once, both try again after a random time.
         until = time.monotonic() + PATIENCE_S
         while True:
             self._ask(named, "CLIENT", "SETNAME", NAME)
