@@ -234,7 +234,7 @@ class HistoryAnswer(msgspec.Struct, frozen=True):
     freshness_high: float | None
     price: float | None
     limits: dict[str, float]
-    """For each cause that limited the rate of fetches: how long it did so, in seconds."""
+    """Seconds for which each cause limited the rate of fetches."""
     store_bytes: int | None
     repository_bytes: int | None
     ants: int

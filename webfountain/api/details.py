@@ -166,7 +166,7 @@ class CollectionDetails:
         return PolicyFileAnswer(found.path, found.text, file.digest, file.is_writable)
 
     def write_policy(self, text: str, digest: str) -> PolicyFileAnswer:
-        """Replace the policy file, and keep the previous version beside it.
+        """Replace the policy file, and keep the previous version in a second file.
 
         A running crawl starts to use the new file.
 

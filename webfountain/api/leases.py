@@ -12,8 +12,8 @@ A lease is the right to request one URL now: a page, a robots.txt or a sitemap. 
 leased again after a restart. Fetch and settle each lease in its own task, so that one slow answer does not block the
 others.
 
-Many processes may share a store on a server. A process that cannot reach the server for too long loses its leases
-(`is_void`), because other processes may then request the same sites.
+Many processes may share a store on a server. If a process cannot reach the server for too long, its leases become void
+(`is_void`), because other processes may crawl the sites.
 """
 
 from __future__ import annotations

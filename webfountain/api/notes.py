@@ -94,7 +94,7 @@ class CollectionNotes:
     def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
         """Stop fetching a site or the URLs with a prefix, until the time `until` (UTC seconds) or until `unblock`.
 
-        The records and copies of the blocked pages stay.
+        The records and copies of the blocked pages are kept.
 
         Raises
         ------

@@ -4,9 +4,9 @@ Each ant is ``webfountain crawl`` in its own process and session. Ctrl-C reaches
 one signal to each ant. When an ant dies, the other ants take over its sites. When the parent process dies, its ants end
 as if they had received SIGTERM.
 
-If the user gives no server URL, the parent process starts a private server in the crawl's folder, and restarts the
-server if it dies. A separate thread draws the progress, so a server that does not answer cannot delay the end of the
-ants. The progress includes ants on other machines that share the store.
+If the user gives no server URL, the parent process runs a private server, and restarts the server if it dies. A
+separate thread draws the progress, so a server that does not answer cannot delay the end of the ants. The progress
+includes ants on other machines that share the store.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ _STOP_S: Final = 10.0
 _SERVER_S: Final = 1.0
 """Part of `_STOP_S` that is reserved for stopping a private server, in seconds."""
 _HUNG_S: Final = 4.0
-"""After a signal to stop, a private server that hangs for this number of seconds is killed and restarted, so that the
-ants can store their results."""
+"""After a signal, a private server that hangs for this number of seconds is restarted, so that the ants can store their
+results."""
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
-"""Time from a signal until the remaining ants are killed, in seconds. Other ants later fetch the pages that a killed
-ant had not settled."""
+"""Time from a signal until the remaining ants are killed, in seconds. If an ant is killed, other ants later fetch its
+unsettled pages."""
 _NOW_S: Final = 1.0
 """Time from a second signal until the remaining ants are killed, in seconds."""
 _REDRAW_S: Final = 1.0

@@ -128,7 +128,7 @@ def resume(store: str, as_json: bool) -> None:
 def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> None:
     """Block a site, or all URLs that begin with a prefix. Without PREFIX, list the blocks.
 
-    A block lasts until its end time or `unblock`, even after a restart. The records and copies of the pages stay. A
+    A block lasts until its end time or `unblock`, even after a restart. The records and copies of the pages are kept. A
     running crawl obeys within some seconds; requests under way are still completed.
     """
     if prefix is None and until is not None:

@@ -27,8 +27,8 @@ EXIT_S: Final = 1.0
 def call_within(seconds: float, call: Callable[[], _T]) -> _T | None:
     """Return the result of `call`, or None if `call` takes too long or raises StoreError.
 
-    `call` runs in a thread of its own. After the time limit, the thread continues, but its result is ignored. Other
-    errors of `call` are raised.
+    `call` runs in a thread of its own. After the time limit, the thread continues, but its result is ignored. Errors of
+    `call` other than StoreError are raised.
     """
     found: list[_T] = []
     failed: list[BaseException] = []

@@ -56,8 +56,8 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. A boilerplate word counts if it is a whole class or
-id, or the first or last part of one, as in ``site-footer``.
+"""Pattern of the words in classes and ids that mark boilerplate. A boilerplate word counts as a whole class or id, or
+as its first or last part, as in ``site-footer``.
 """
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})

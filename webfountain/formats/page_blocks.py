@@ -2,8 +2,8 @@
 
 Read the links of a page before its blocks. `main_content` selects among blocks, and `markdown` writes blocks.
 
-Because walking the tree in Python is slow, the parser writes its tree as HTML, and one regular expression cuts this
-HTML into blocks. Links and emphasis inside a block are read only when a caller asks for them.
+For speed, the parser writes its tree as HTML, and one regular expression cuts this HTML into blocks. Links and emphasis
+inside a block are read only when a caller asks for them.
 """
 
 from __future__ import annotations

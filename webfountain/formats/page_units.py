@@ -70,8 +70,8 @@ WHOLE_PAGE: Final = ReadingRules()
 
 class Unit(NamedTuple):
     """A line of a page, with its place and the place of the element around it. A place is a 32-bit hash of the path of
-    elements to the line, so it stays the same when only the text changes. `shown` is the line as diffs show it, or ""
-    if diffs show it unchanged."""
+    elements to the line, and does not depend on the text. `shown` is the line as diffs show it, or "" if diffs show it
+    unchanged."""
 
     place: int
     line: str

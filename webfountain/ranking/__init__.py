@@ -1,5 +1,4 @@
-"""Importance of pages by their links: the link log, the rankings of its pages, and the use of their scores in the
-crawl.
+"""Importance of pages by their links: the link log, its rankings, and how the crawl uses the scores.
 
 Life of a link
 --------------

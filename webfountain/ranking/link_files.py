@@ -151,7 +151,7 @@ class LogFiles:
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the relative path from the log to a file, or None if the folder of the file is not next to the log."""
+        """Return the path of a file relative to the log, or None if the file is not in a neighbouring folder."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None

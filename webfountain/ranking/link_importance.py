@@ -241,12 +241,12 @@ class LiveImportance:
     def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, a waiting home page gets no bonus for its expected rank, because it would lose
-        the bonus at its first fetch. Without this rule, two pages could evict each other endlessly.
+        In a collection of fixed size, a waiting home page gets no bonus for its expected rank, so that pages cannot
+        evict each other endlessly.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())
-        if self._is_bounded:
+        if self._is_bounded:  # a home page would lose the bonus at its first fetch
             return self._bounded(keys, worths)
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 

@@ -1,8 +1,8 @@
 """The journal of a link log: a file with the rows that are not in a segment yet.
 
-A row is written to the journal before its page is settled, and stays there until a segment contains it. Therefore a
-kill or a full disk does not lose the row of a settled page. If a process is killed, the next process that opens the log
-moves the rows in its journal into a segment.
+A row is written to the journal before its page is settled, and stays there until a segment contains it. A kill or a
+full disk does not lose the row of a settled page. If a process is killed, the next process that opens the log moves the
+rows in its journal into a segment.
 
 Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
 and the number of lost bytes is logged.

@@ -7,7 +7,7 @@ file of *names* gives the URL of each fingerprint.
 
 The *manifest* lists the current shards and the segments in them. Readers read the current shards and all segments that
 the manifest does not list. A reader sees each row once, even during a compaction or after a kill. A file that a
-compaction replaced stays until the next compaction, because a reader may still have it open.
+compaction replaced is kept until the next compaction, because a reader may still have it open.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that the crawl does not follow are logged
 with a flag, because an edited policy may follow them.
@@ -365,7 +365,7 @@ def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     memory one shard and all rows since the last compaction. The first compaction fixes the number of shards (default:
     16).
 
-    Raises RepositoryError if a file is missing, or cannot be read or written; then the old manifest stays valid.
+    Raises RepositoryError if a file is missing, or cannot be read or written; the old manifest then remains valid.
     """
     files = LogFiles(url)
     with files.lock():

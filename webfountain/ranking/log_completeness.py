@@ -63,7 +63,7 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """If the log does not say since when it is complete, record `at`, and log a warning if a recorded time was lost."""
+    """Record `at` if the log does not say since when it is complete. Log a warning if a recorded time was lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)

@@ -1,7 +1,7 @@
 """The ranker computes scores of pages from a link log, in a process of its own.
 
 Each source and each target of a link is a page, so pages that were never fetched are ranked too. To save memory, the
-ranker divides the links into files by target page, and maps one file at a time into memory.
+ranker loads the links to only a part of the pages at a time.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ __all__ = ["FEWEST", "FLUSH_S", "GROWTH", "SHARE", "Rankings", "RowLog"]
 logger = logging.getLogger(__name__)
 
 FLUSH_S: Final = 60.0
-"""Time after which logged rows are written to a segment, in seconds."""
+"""Logged rows are written to a segment after this number of seconds."""
 FEWEST: Final = 250
 """Number of logged pages at which the first ranking starts."""
 DOUBLING: Final = 16_000

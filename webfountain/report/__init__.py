@@ -1,4 +1,4 @@
-"""What the commands show: the state of a crawl as words and tables for people, as plain data for programs.
+"""What the commands show: the state of a crawl, as words and tables for people and as plain data for programs.
 
 Life of a number
 ----------------

@@ -392,7 +392,7 @@ class UnknownUrl:
                 yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
-        """Return a sentence that says how the crawl would treat a link to the URL on the page that the user named."""
+        """Return a sentence about how the crawl would treat a link from `page` to the URL."""
         hops = counted(page.depth + 1, "hop")
         under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
         if verdict.reason is not None:

@@ -2,7 +2,7 @@
 
 A reader first gets the texts of all pages, and later the texts of changed pages. An interrupted reader continues with
 the cursor of its last line. A cursor of the list of all pages contains the change-log position at which the list began.
-If a copy cannot be read, all later lines have a cursor before this page, so that the reader tries the page again.
+If a copy cannot be read, all later cursors point before its page, so that the reader tries the page again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-Each seed is listed with a reason, such as: its site cannot be reached, it redirects out of scope, it is gone, or the
-policy file refuses it. The URLs of an unreachable site stay never-crawled, and the site's record contains the error.
+Each seed is listed with a reason, such as: it is gone, or the policy file refuses it. The URLs of an unreachable site
+stay never-crawled, and the site's record contains the error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The tools for language models: functions of a collection, whose answers mark untrusted texts as data.
 
 A page may contain sentences addressed to the model that reads it. To protect the model, texts of pages are returned
-only under the key `untrusted`, with a notice and with invisible characters made visible.
+only under the key `untrusted`, together with a notice. Invisible characters of page texts are replaced by visible
+codes.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class CollectionTools:
     async def read_page(
         self, url: str, offset: int = 0, format: Literal["text", "markdown"] = "text", main: bool = False
     ) -> str:
-        """Read the newest copy of a page, up to 20,000 characters from `offset` on.
+        """Read the newest copy of a page, up to 20,000 characters starting at `offset`.
 
         `format` markdown keeps headings, lists, tables, code and links. `main` leaves out navigation, banners and
         footers.

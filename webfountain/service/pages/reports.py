@@ -1,6 +1,6 @@
 """Reports: the tables of the web pages as CSV or JSON, and the values for a printable page.
 
-A long table is read and sent in parts, to save memory and to let other requests to the store run in between.
+A long table is read and sent in parts, to save memory and to let other requests run in between.
 """
 
 from __future__ import annotations
