@@ -1,13 +1,13 @@
-"""An HTTP client on asyncio that obeys the limits of the policy file. The client uses neither Scrapy nor the store.
+"""An HTTP client on asyncio that obeys the limits of the policy file, without Scrapy and without the store.
 
 Life of a fetch
 ---------------
-When politeness allows it, the frontier issues a `Fetch` with an address, under which politeness counts the fetch.
-`fetcher` checks that the crawl may connect to this address (or, for a file on another host, to the addresses that
-`resolver` finds). It writes the request and makes an `Exchange`. `connection_pool` runs the exchange over a kept
-connection, or opens one. `http_reader` splits the received bytes into head and body. When the head is complete the
-fetcher decides whether the body is wanted, and `content_coding` decodes it. The exchange ends with the body, or with an
-error word (`bad_response`). Both become a `FetchResult`.
+When politeness allows it, the frontier hands out a `Fetch` with an address, whose gate counts the fetch. `fetcher`
+checks that the crawl may connect to this address (or, for a file on another host, to the addresses that `resolver`
+finds). The fetcher then writes the request and makes an `Exchange`. `connection_pool` runs the exchange over a kept
+connection, or opens one. `http_reader` splits the received bytes into head and body. When the head is complete, the
+fetcher decides whether the body is wanted, and `content_coding` decodes it. The exchange ends with a body or an error
+word (`bad_response`), which becomes part of a `FetchResult`.
 
 Life of a connection
 --------------------
@@ -28,5 +28,5 @@ A connection belongs to one endpoint: address, port, host name, plain or TLS.
    a new connection.
 5. *Closed*, always at once. Nothing that was not requested is read.
 
-The client reads only the monotonic clock.
+All time limits of the client use the monotonic clock.
 """

@@ -27,7 +27,7 @@ ErrorWord = Literal[
 
 
 class BadResponse(Exception):
-    """Raised when a response cannot be used, with the reason in `word`. The caller that catches it must close the
+    """Raised when a response cannot be used, with the reason in `word`. Code that catches this exception must close the
     connection.
     """
 

@@ -1,15 +1,15 @@
-"""The memory budget for the bodies of a crawl. A body counts from its first byte until it has been examined.
+"""Limit the memory for the bodies of a crawl. A body counts from its first byte until it has been examined.
 
-The user of a body calls `release` after the examination.
+Whoever receives a body calls `release` after the body was examined.
 
-**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Share of the budget above which no
-connection reads, so that TCP makes the servers stop. When bodies are released, connections resume as far as there is
-room. Connections in the middle of a body resume first.
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
+reads, and TCP makes the servers stop sending. When bodies are released, as many connections read again as there is room
+for. Connections in the middle of a body come first.
 
-**No deadlock.** At any time some connection reads, or some complete body waits for its `release`. If all connections
-are paused and no body is complete, the body that began first continues, even above the budget.
+**No deadlock.** At any time, some connection reads, or some complete body waits for its `release`. If all connections
+are paused and no body is complete, the connection whose body began first reads on, even above the budget.
 
-**Time.** The clock of a paused exchange stops.
+**Time.** While a connection is paused, the time limits of its exchange do not run.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes: a quarter of the gigabyte that its processes may use together."""
+"""Memory for all bodies of a crawl, in bytes. The processes of a crawl may together use about four times as much."""
 OPEN_SHARE: Final = 0.875
-"""Share of the budget up to which all connections read. The rest of the budget is for bytes that are already on their
-way, and for one body that may exceed the budget.
+"""All connections read until this share of the budget is used. The rest is for bytes that are already on their way, and
+for one body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Number of bytes that a resumed connection is expected to read."""
+"""Number of bytes for which a paused connection must find room to read again."""
 
 
 class IncomingBody(Protocol):
     """An exchange that waits for a response, or receives one."""
 
     def pause(self) -> None:
-        """Stop reading and stop the clock."""
+        """Stop reading, and stop the clock of the exchange."""
 
     def resume(self) -> None:
-        """Read again and start the clock."""
+        """Go on reading, and start the clock of the exchange again."""
 
 
 class BudgetStatistics(NamedTuple):
-    """Counts of the budget, for the stats. `held` is the number of bytes now, `peak` the largest number so far, and
-    `landed` the number of complete bodies.
+    """Counts of the budget, for the stats. `held` is the number of bytes in memory, `peak` the largest such number so
+    far, and `landed` the number of complete bodies.
     """
 
     held: int
@@ -52,8 +52,8 @@ class BudgetStatistics(NamedTuple):
 
 
 class HeldBody:
-    """The entry of one body in the budget, made by `BodyBudget.hold`. The user of the body calls `release` after
-    use.
+    """The entry of one body in the budget, made by `BodyBudget.hold`. Call `release` when the body is no longer
+    used.
     """
 
     __slots__ = ("_budget", "incoming", "paused", "size")
@@ -66,25 +66,24 @@ class HeldBody:
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:
-        """Record that the request was sent, for the first time or again."""
+        """Record that the request was sent. If it is sent once more, call this method again."""
         self._budget.ask(self, incoming)
 
     def grow(self, size: int) -> None:
-        """Count received bytes of an incomplete body."""
+        """Record that `size` bytes of the body have been received so far."""
         self._budget.grow(self, size)
 
     def land(self, size: int) -> None:
-        """Record that the body is complete."""
+        """Record that the body is complete and has `size` bytes."""
         self._budget.land(self, size)
 
     def release(self) -> None:
-        """Free the bytes of a body that is no longer used or will not be received. A second call has no effect."""
+        """Free the bytes of a body that is no longer used or has failed. A second call has no effect."""
         self._budget.release(self)
 
 
 class BodyBudget:
-    """A memory limit for the bodies of a crawl: together they have at most `most` bytes. The budget is used in the loop
-    thread only.
+    """A memory limit of `most` bytes for all bodies of a crawl together. Only the loop thread uses the budget.
 
     Invariant: a body is in `_asked` before its first bytes, then in `_coming` until it is complete or has failed.
     Invariant: while an exchange is paused, another exchange reads, or some body is complete.
@@ -157,7 +156,7 @@ class BodyBudget:
         return len(self._asked) + len(self._coming) - self._paused
 
     def _close(self) -> None:
-        """Pause all exchanges. If only one exchange runs and no complete body waits, let that exchange continue."""
+        """Pause all exchanges, unless only one is running and no complete body waits for its release."""
         if not self._landed and self._running() == 1:
             return
         for body in (*self._coming, *self._asked):
@@ -166,8 +165,8 @@ class BodyBudget:
         self._go_on()
 
     def _go_on(self) -> None:
-        """Resume the exchanges for which there is room. If no exchange is running and no complete body waits, resume
-        one exchange even without room.
+        """Resume as many exchanges as there is room for. If no exchange is running and no complete body waits for its
+        release, resume one exchange in any case.
         """
         if not self._paused:
             return

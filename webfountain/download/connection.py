@@ -1,7 +1,7 @@
-"""A connection to one endpoint, and the exchange that it carries: one request and its response.
+"""Carry exchanges (one request and its response each) over a connection to an endpoint.
 
-A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool. If the
-exchange does not end cleanly, the connection is closed at once.
+A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool,
+otherwise it is closed at once.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ logger = logging.getLogger(__name__)
 
 
 class Endpoint(NamedTuple):
-    """The other end of a connection: address, port, host name, plain or TLS.
+    """The other end of a connection: address, port, host name, and plain or TLS.
 
-    `host` is the name in SNI and in the certificate. Two host names never share a connection: a proxy at the address
-    may treat all requests of a connection as requests to its first host. `local` is the local address to bind to; None:
+    `host` is the name in SNI and in the certificate. Two host names never share a connection, because a proxy may send
+    all requests of a connection to the host of the first request. `local` is the local address to bind to, or None for
     any.
     """
 
@@ -49,27 +49,27 @@ class Sink(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of decoded bytes in memory so far."""
+        """Number of decoded bytes so far, which are in memory."""
 
     @property
     def full(self) -> bool:
         """Return whether enough of the body was received to end the exchange successfully."""
 
     def take(self, data: bytes) -> None:
-        """Take the next bytes. Raise BadResponse if the bytes cannot be used."""
+        """Add the next bytes of the body. Raise BadResponse if they cannot be used."""
 
     def end(self) -> bytes:
         """Return the complete body. Raise BadResponse if the body is incomplete."""
 
 
 class Exchange:
-    """One request and its response. The future `done` is resolved once: after `error` was set or, on success, after
-    `reader` and `body` were set.
+    """One request and its response. The future `done` is resolved when `error` has been set or, after a success, when
+    `reader` and `body` are complete.
 
-    `begin` is called after the head of the response. `begin` returns the sink for the body, or raises BadResponse to
-    stop. `may_send` is called right before the request is written. If `may_send` returns False, the exchange ends with
-    the error "lapsed". `held` is the body's entry in the budget. After a success, the owner of the exchange releases
-    the entry.
+    `begin` is called when the head of the response is complete. It returns the sink for the body, or raises BadResponse
+    if the body is not wanted. `may_send` is called just before the request is written. If it returns False, the
+    exchange ends with the error "lapsed". `held` is the body's entry in the budget, which the caller releases after a
+    success.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Exchange:
         self.body = b""
         self.error: ErrorWord | None = None
         self.cause: BaseException | None = None
-        """The system's error if the connection failed; None if the peer closed the connection normally."""
+        """The system's error if the connection failed, or None if the peer closed the connection normally."""
         self.answered = False
         self.aborted = False
         self.connection: Connection | None = None
@@ -97,13 +97,13 @@ class Exchange:
         self.time = ExchangeTime(limits)
 
     def mark_sent(self) -> None:
-        """Register the body with the budget when the request is sent."""
+        """Record in the budget that the request was sent."""
         if self._held is not None:
             self._held.ask(self)
 
     def feed(self, data: bytes) -> bool:
-        """Take bytes from the peer, and return whether the response is complete. Raises BadResponse if the bytes cannot
-        be used.
+        """Process bytes from the peer, and return whether the response is complete. Raises BadResponse if the response
+        cannot be used.
         """
         self.answered = True
         reader = self.reader
@@ -134,11 +134,11 @@ class Exchange:
             self.connection.transport.resume_reading()
 
     def late(self, now: float) -> ErrorWord | None:
-        """Return an error word if the peer is too slow at `now` (monotonic seconds), else None."""
+        """Return an error word if the exchange is too slow at `now` (monotonic seconds), else None."""
         return self.time.late(now, None if self.sink is None else self.sink.taken)
 
     def settle(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
-        """Resolve `done`. Only the first call has an effect."""
+        """Resolve `done` with an error word or with success. Only the first call has an effect."""
         if self.done.done():
             if self._held is not None and self.done.cancelled():
                 self._held.release()
@@ -165,19 +165,19 @@ class Exchange:
             self.settle(word)
 
     def again(self) -> None:
-        """Prepare the exchange for another attempt on a second connection."""
+        """Prepare the exchange for another attempt over a new connection."""
         self.error = self.cause = None
         self.done = asyncio.get_running_loop().create_future()
 
 
 class ConnectionOwner(Protocol):
-    """The pool, which counts connections and keeps them between exchanges."""
+    """The owner of connections, which counts them and keeps them between exchanges."""
 
     def keep(self, connection: Connection) -> None:
         """Keep a connection for another exchange."""
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the kept connections, if present."""
+        """Remove a connection from the idle connections, if it is one."""
 
     def closed(self) -> None:
         """Record that a connection was closed, so that another one may be opened."""
@@ -235,7 +235,7 @@ class Connection(asyncio.Protocol):
         self._owner.closed()
 
     def end(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
-        """End the running exchange, if any."""
+        """End the current exchange, if there is one, then keep the connection or close it."""
         exchange, self.exchange = self.exchange, None
         reusable = False
         if exchange is not None:
@@ -248,13 +248,13 @@ class Connection(asyncio.Protocol):
             self.abort()
 
     def abort(self) -> None:
-        """Close the connection at once, and drop unsent bytes."""
+        """Close the connection at once, without sending the rest of the request."""
         self._owner.drop(self)
         if self.transport is not None:
             self.transport.abort()
 
     def tls(self) -> ssl.SSLObject | None:
-        """Return the TLS object of the connection; None without TLS."""
+        """Return the TLS object of the connection, or None for plain HTTP."""
         return None if self.transport is None else self.transport.get_extra_info("ssl_object")
 
     def usable(self) -> bool:
@@ -263,12 +263,12 @@ class Connection(asyncio.Protocol):
 
 
 def check_certificates(context: ssl.SSLContext) -> None:
-    """Set up a TLS client context that accepts only valid certificates of the host, as browsers do.
+    """Set up a TLS context so that, as in browsers, only valid certificates of the host are accepted.
 
     Without this check, anyone on the network path could change a page. With this check, pages behind an invalid
     certificate cannot be fetched.
 
-    Certificate authorities are those of SSL_CERT_FILE and SSL_CERT_DIR, else the system's, else certifi's.
+    The certificate authorities come from SSL_CERT_FILE and SSL_CERT_DIR, else from the system, else from certifi.
     """
     context.check_hostname = True
     context.verify_mode = ssl.CERT_REQUIRED

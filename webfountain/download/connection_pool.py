@@ -1,7 +1,7 @@
-"""A connection pool, which runs exchanges over kept or new connections.
+"""Run exchanges over a pool of kept and new connections.
 
-The pool uses the given addresses, with the site's name in SNI. After a clean exchange, a connection is kept for the
-next exchange with the same endpoint (`IdleConnections`).
+The pool connects to given addresses, and sends the site's name in SNI. After a clean exchange, the connection is kept
+for the next exchange with the same endpoint (`IdleConnections`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["ConnectionPool", "IdleConnections", "PoolStatistics"]
 
 TICK_S: Final = 0.25
 ATTEMPT_S: Final = 1.0
-"""Seconds after which the next address of a host is tried."""
+"""If an address of a host does not answer within this time, in seconds, the next one is tried."""
 _NO_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE})
 _OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
 
@@ -37,13 +37,14 @@ MAX_IDLE: Final = 4096
 MAX_IDLE_TLS: Final = 512
 """Maximum number of idle TLS connections, 0.3 MB each."""
 MAX_IDLE_AT: Final = 32
-"""Maximum number of idle connections to one address. Servers of many sites accept only a limited number of
-connections."""
+"""Maximum number of idle connections to one address, because a server may accept only a limited number of
+connections.
+"""
 
 
 class PoolStatistics(NamedTuple):
-    """Counts of the pool: `open` includes connections that are being opened; `kept` are idle; `active` and `waiting`
-    are exchanges.
+    """Counts of connections (`open` and `kept`) and of exchanges (`active` and `waiting`). `open` includes connections
+    that are being opened, and `kept` connections are idle.
     """
 
     open: int
@@ -55,8 +56,8 @@ class PoolStatistics(NamedTuple):
 class ConnectionPool:
     """All connections of a downloader.
 
-    `tls` makes the context of TLS connections when it is first needed. `spare` returns how many more connections may be
-    opened now.
+    `tls` makes the context of TLS connections when the first one is opened. `spare` returns how many more connections
+    may be opened now.
     """
 
     def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
@@ -79,14 +80,14 @@ class ConnectionPool:
         repeatable: bool,
         turn: Callable[[Endpoint], float] | None = None,
     ) -> Endpoint:
-        """Send `data`, wait until `exchange` is done, and return the endpoint used. After a failure, `exchange.error`
-        is a word.
+        """Send `data`, wait until `exchange` is done, and return the endpoint to which the request was sent. After a
+        failure, `exchange.error` is set.
 
-        The first of `endpoints` is the one that politeness has chosen. If the first endpoint does not answer, the
-        others are tried, each `ATTEMPT_S` after the previous one (RFC 8305). Before a request goes to another endpoint,
-        `turn` is called until it returns 0. A positive result of `turn` is a number of seconds to wait. If the peer
-        closes a kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC
-        9112, section 9.3.1).
+        The first of `endpoints` is the one that politeness chose. If it does not answer, the other endpoints are tried,
+        each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until politeness allows a request
+        to another endpoint. It is called again after this time, until it returns 0. If the peer closes a kept
+        connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC 9112, section
+        9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -113,7 +114,7 @@ class ConnectionPool:
             self._idle.add(connection, at=time.monotonic())
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the kept connections, if present."""
+        """Remove a connection from the idle connections, if it is one."""
         self._idle.discard(connection)
 
     def closed(self) -> None:
@@ -121,7 +122,7 @@ class ConnectionPool:
         self._files.release()
 
     def abort(self, word: ErrorWord = "cut") -> None:
-        """End all exchanges with `word`, and begin no new exchanges."""
+        """End all exchanges with the error `word`, including those that wait for a connection."""
         for exchange in list(self._active):
             exchange.aborted = True
             exchange.end(word)
@@ -207,7 +208,7 @@ class ConnectionPool:
                     raise
 
     async def _reserve(self, exchange: Exchange) -> None:
-        """Wait until a file descriptor is free for the connection, then start the clock of the exchange.
+        """Wait until the connection may open a file, then start the clock of the exchange.
 
         Raises OSError if the exchange ends during the wait.
         """
@@ -227,7 +228,7 @@ class ConnectionPool:
         exchange.time.start()
 
     async def _connect_counted(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
-        """Open a connection that `FileLimit` has already counted."""
+        """Open a connection that is already counted in `FileLimit`."""
         connection: Connection | None = None
 
         def made() -> Connection:
@@ -260,7 +261,7 @@ class ConnectionPool:
             self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
 
     def _check(self) -> None:
-        """End exchanges that are too slow, and close connections idle for too long."""
+        """End exchanges that are too slow, and close connections that have been idle for too long."""
         self._timer = None
         now = time.monotonic()
         soonest = now + TICK_S
@@ -284,7 +285,7 @@ async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exc
 
 
 def _close_late(attempt: asyncio.Task[Connection]) -> None:
-    """Close the connection of an attempt that was too late."""
+    """Close a connection that was opened after another attempt had succeeded."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().abort()
 
@@ -299,10 +300,8 @@ def _word_of(error: OSError) -> ErrorWord:
 
 
 class IdleConnections:
-    """The idle connections.
-
-    Invariant: each connection is in `_by_endpoint` and in each of its `_orders`. Each order begins with the connection
-    that has been idle longest.
+    """The idle connections. Each of them is in `_by_endpoint` and in each of its `_orders`, which begin with the
+    connection that has been idle longest.
     """
 
     def __init__(self) -> None:
@@ -315,7 +314,7 @@ class IdleConnections:
         return len(self._all)
 
     def add(self, connection: Connection, *, at: float) -> None:
-        """Keep a connection that has been idle since `at` (monotonic seconds)."""
+        """Add a connection that has been idle since `at` (monotonic seconds)."""
         connection.idle_since = at
         self._by_endpoint.setdefault(connection.endpoint, []).append(connection)
         self._at_address.setdefault(connection.endpoint.address, OrderedDict())
@@ -327,7 +326,7 @@ class IdleConnections:
                 next(iter(order)).abort()
 
     def take(self, endpoint: Endpoint) -> Connection | None:
-        """Remove and return the last used connection to an endpoint, if any."""
+        """Remove and return the connection to an endpoint that was used last, or None."""
         while kept := self._by_endpoint.get(endpoint):
             connection = kept[-1]
             self.discard(connection)
@@ -336,7 +335,7 @@ class IdleConnections:
         return None
 
     def discard(self, connection: Connection) -> None:
-        """Remove a connection, if it is kept."""
+        """Remove a connection, if it is idle."""
         if connection not in self._all:
             return
         endpoint = connection.endpoint
@@ -350,12 +349,12 @@ class IdleConnections:
             del self._by_endpoint[endpoint]
 
     def close_oldest(self) -> None:
-        """Close the longest idle connection, if any, to free its file."""
+        """Close the connection that has been idle longest, if there is one, to free its file."""
         if self._all:
             next(iter(self._all)).abort()
 
     def close_old(self, now: float) -> None:
-        """Close the connections that have been idle for too long at `now` (monotonic seconds)."""
+        """Close the connections that have been idle for more than `IDLE_S` at `now` (monotonic seconds)."""
         while self._all and (oldest := next(iter(self._all))).idle_since < now - IDLE_S:
             oldest.abort()
 
@@ -364,7 +363,7 @@ class IdleConnections:
             connection.abort()
 
     def _orders(self, endpoint: Endpoint) -> list[tuple[OrderedDict[Connection, None], int]]:
-        """Return the dictionaries in which a connection to an endpoint is kept, each with its maximum size."""
+        """Return the dictionaries that contain the idle connections to an endpoint, each with its maximum size."""
         orders = [(self._at_address[endpoint.address], MAX_IDLE_AT)]
         if endpoint.tls:
             orders.append((self._tls, MAX_IDLE_TLS))

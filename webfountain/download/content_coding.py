@@ -1,8 +1,8 @@
 """Decode a response's body while it is received, within limits against decompression bombs.
 
-A coded body is decoded completely, or refused with an error word. A stream is read to its last gzip member or zstd
-frame. A stream that ends inside a member or frame is "cut". Each step takes at most `_STEP` bytes from the
-decompressor, which bounds the memory.
+A body is decoded completely or refused with an error word, including all gzip members or zstd frames. If a body ends
+inside a member or frame, the error is "cut". Each step takes at most `_STEP` bytes from the decompressor, to bound the
+memory.
 """
 
 from __future__ import annotations
@@ -25,51 +25,53 @@ __all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body",
 
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 BOMB_RATIO: Final = 250
-"""Number of output bytes per input byte above which a body of more than `BOMB_BYTES` is a bomb. Plain text has ratios
-up to 20, generated tables up to 100.
+"""A body of more than `BOMB_BYTES` is a bomb if it has more than this number of decoded bytes per received byte. Plain
+text has ratios up to 20, and generated tables up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
-"""Number of input bytes between two checks of the ratio."""
+"""Number of received bytes between two checks of the ratio."""
 MAX_MEMBERS: Final = 10_000
-"""Number of gzip members or zstd frames that may be tiny. Further members must have a mean output of at least
-`_MEMBER_BYTES`. An empty member has 9 to 20 bytes and costs up to 20 µs. Programs that write many members (bgzip,
-pzstd) put 64 kB into each.
+"""Maximum number of tiny gzip members or zstd frames in a body. More members are allowed only if they have at least
+`_MEMBER_BYTES` decoded bytes on average. An empty member has 9 to 20 bytes, but costs up to 20 µs. Programs that write
+many members (bgzip, pzstd) put 64 kB into each.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
-"""Number of input bytes in the first piece that a member's decompressor gets. Each further piece of the member's input
-is twice as long as the last one. A decompressor copies the input after the end of its member, so large pieces would
-take quadratic time.
+"""The decompressor of each member first gets a piece of this many bytes, and then pieces that double in size. A
+decompressor copies all input after the end of its member, so bodies with many members would take quadratic time in
+large pieces.
 """
 _ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Values of Content-Encoding that servers send for an uncoded body, including names of charsets. A body with any other
-unknown coding cannot be read.
+"""Values of Content-Encoding with which servers send bodies that are not encoded. Names of charsets count as such
+values, too. A body with any other unknown coding is refused.
 """
 
 
 class Coder(Protocol):
-    """One content coding of one body."""
+    """Decoder of one content coding of one body."""
 
     def decode(self, data: bytes) -> Iterator[bytes]:
-        """Decode all of `data`, in steps of at most `_STEP` bytes. Raise BadResponse or an error of `_BROKEN`."""
+        """Decode all of `data`, and yield at most `_STEP` bytes at a time. Raise BadResponse or an error of
+        `_BROKEN`.
+        """
         ...
 
     def ended(self) -> bool:
-        """Return whether the coded body is complete."""
+        """Return whether the encoded body is complete."""
         ...
 
 
 class _Members:
-    """Common part of gzip, deflate and zstd. Each member of a stream has its own decompressor.
+    """Common part of the decoders of gzip, deflate and zstd. Each gzip member or zstd frame has its own decompressor.
 
-    Invariant: `_member` is None only between two members.
+    Invariant: `_member` is None only before, between and after members.
     """
 
     __slots__ = ("_count", "_given", "_member")
@@ -101,13 +103,13 @@ class _Members:
         return self._member is None
 
     def _begin(self, data: bytes, at: int) -> int:
-        """Create the decompressor of the member at offset `at`, or skip bytes that belong to no member. Return the
-        offset at which to continue.
+        """Create the decompressor for the member at offset `at`, or skip bytes that belong to no member. Return the
+        offset of the next bytes to decode.
         """
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
-        """Return the next input for the decompressor after its output `out`, or None if it needs new bytes."""
+        """Return the input for the decompressor after it returned `out`, or None if it needs new bytes."""
         raise NotImplementedError
 
     def _counted(self, member: Any) -> Any:
@@ -118,8 +120,8 @@ class _Members:
 
 
 class _Deflate(_Members):
-    """Decoder of deflate, with or without the zlib wrapper. Bytes after the end of the stream are skipped, as in
-    browsers.
+    """Decoder of deflate, with or without the zlib wrapper. As in browsers, bytes after the end of the deflate stream
+    are skipped.
     """
 
     __slots__ = ()
@@ -141,7 +143,7 @@ class _Deflate(_Members):
 
 
 class _Gzip(_Deflate):
-    """Decoder of gzip. Zeros and other bytes after the last member are ignored, as in browsers."""
+    """Decoder of gzip. As in browsers, zeros and other bytes after the last member are ignored."""
 
     __slots__ = ("_padding",)
 
@@ -161,7 +163,9 @@ class _Gzip(_Deflate):
 
 
 class _Zstd(_Members):
-    """Decoder of zstd, which accepts skippable frames. Bytes that are no frame are an error (RFC 8878, section 3)."""
+    """Decoder of zstd. Skippable frames are accepted, but bytes outside any frame are an error (RFC 8878,
+    section 3).
+    """
 
     __slots__ = ("_zstd",)
 
@@ -192,7 +196,7 @@ class _Zstd(_Members):
 
 
 class _Brotli:
-    """Decoder of brotli. A body is one stream; bytes after its end are an error."""
+    """Decoder of brotli. Bytes after the end of the brotli stream are an error."""
 
     __slots__ = ("_object", "_started")
 
@@ -225,16 +229,16 @@ _CODERS: Final[dict[str, Callable[[], Coder]]] = {
 
 
 def check_codings(encoding: str) -> None:
-    """Raise BadResponse("content-coding") for an unknown coding."""
+    """Raise BadResponse("content-coding") if a Content-Encoding header has an unknown coding."""
     names = [name.strip(" \t").lower() for name in encoding.split(",")]
     if not all(name in _CODERS or name in _PLAIN or webencodings.lookup(name) for name in names):
         raise BadResponse("content-coding")
 
 
 class Body:
-    """The body of one response while it is received: decoded, and limited to `limit` bytes.
+    """The body of one response, which is decoded while it is received, and limited to `limit` bytes.
 
-    With `truncate`, a larger body is cut and accepted (robots.txt, RFC 9309, section 2.5).
+    If `truncate` is True, the rest of a larger body is ignored, as for robots.txt (RFC 9309, section 2.5).
     """
 
     __slots__ = ("_coders", "_pieces", "_truncate", "full", "limit", "size", "taken")
@@ -257,7 +261,7 @@ class Body:
         return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words without a meaning
 
     def take(self, data: bytes) -> None:
-        """Add undecoded bytes. Raises BadResponse "too-large", "bomb" or "bad-response"."""
+        """Decode and add received bytes. Raises BadResponse "too-large", "bomb" or "bad-response"."""
         if not self._coders:
             self.taken += len(data)
             self._add(data)
@@ -272,7 +276,7 @@ class Body:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:
-        """Return the whole body. Raises BadResponse "cut" or "bomb"."""
+        """Return the complete body. Raises BadResponse "cut" or "bomb"."""
         if not self.full and not all(made.ended() for made in self._coders):
             raise BadResponse("cut")
         if not self.full and self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.taken:
@@ -280,11 +284,11 @@ class Body:
         return self._pieces[0] if len(self._pieces) == 1 else self.partial()
 
     def partial(self) -> bytes:
-        """Return the part received so far."""
+        """Return the part of the body that was received so far."""
         return b"".join(self._pieces)
 
     def _decode(self, data: bytes, depth: int) -> None:
-        """Decode `data` with the coder at `depth` and the coders after it."""
+        """Decode `data` with the decoder at position `depth`, and then with all decoders after it."""
         if depth == len(self._coders):
             self._add(data)
             return

@@ -1,6 +1,6 @@
-"""`Fetcher`, the entry point of this package.
+"""Fetch URLs with `Fetcher`, the entry point of this package.
 
-An error of a server is a word in `FetchResult.error`, never an exception.
+If a server or the network fails, `FetchResult.error` is an error word, and no exception is raised.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ROBOTS_BYTES", "Authority", "Fetcher", "Terms", "allowed", "authority_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
-"""Number of bytes of a robots.txt that are read; at least 500 KiB (RFC 9309, section 2.5)."""
+"""Maximum number of bytes of a robots.txt that are read, which must be at least 500 KiB (RFC 9309, section 2.5)."""
 
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)
 
@@ -43,7 +43,7 @@ class Authority(NamedTuple):
     port: int
     tls: bool
     text: str
-    """Host and port as in the URL, for the Host header."""
+    """Host and port as in the URL, to be sent in the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
         return Endpoint(address, self.port, self.host, self.tls, local)
@@ -51,15 +51,15 @@ class Authority(NamedTuple):
 
 @functools.lru_cache(maxsize=16_384)
 def authority_of(site: str) -> Authority:
-    """Return the authority of ``scheme://host[:port]``."""
+    """Return the parts of a site's URL, ``scheme://host[:port]``."""
     parts = urlsplit(site)
     tls = parts.scheme == "https"
     return Authority(parts.hostname or "", parts.port or (443 if tls else 80), tls, parts.netloc.rpartition("@")[2])
 
 
 def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
-    """Return the addresses to which a crawl may connect, in order. Without `allow_private`, only public addresses are
-    allowed.
+    """Return those of `addresses` to which a crawl may connect, in order. If `allow_private` is False, only public
+    addresses are allowed.
 
     Raises
     ------
@@ -77,7 +77,7 @@ def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
 
 
 class Terms(NamedTuple):
-    """The collection's rules for every fetch, prepared for `Fetcher`."""
+    """A collection's rules for all fetches, in the form that `Fetcher` needs."""
 
     limits: TimeLimits
     max_bytes: int
@@ -87,9 +87,9 @@ class Terms(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     head: str
     detour: Callable[[Fetch, str], float]
-    """Returns how many seconds a fetch must wait before it may use another address of its host."""
+    """Function that returns for how many seconds a fetch must wait before it may use another address of its host."""
     may_send: Callable[[], bool] | None = None
-    """Returns whether a request may be sent now; None: always."""
+    """Function that returns whether a request may be sent now. If it is None, every request may be sent."""
 
 
 def terms_of(
@@ -99,7 +99,7 @@ def terms_of(
     *,
     may_send: Callable[[], bool] | None = None,
 ) -> Terms:
-    """Return the rules for every fetch from a collection's politeness and network tables."""
+    """Make the rules for all fetches from a collection's politeness and network tables."""
     headers = (
         ("User-Agent", politeness.user_agent),
         ("Accept", ", ".join(politeness.accept) + ", */*;q=0.1"),
@@ -119,8 +119,7 @@ def terms_of(
 
 
 class Fetcher:
-    """Fetcher of pages over one pool of connections. `resolve` finds the addresses of a host if the fetch names
-    none."""
+    """Fetches URLs over one pool of connections. `resolve` finds the addresses of a host if the fetch has none."""
 
     def __init__(
         self,
@@ -188,7 +187,7 @@ def _turn(terms: Terms, fetch: Fetch, endpoint: Endpoint) -> float:
 def _request(
     fetch: Fetch, authority: Authority, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], bytes]:
-    """Return the request's headers as a list, and its head as bytes."""
+    """Return the headers of a request, and its complete head as bytes."""
     own = terms.headers
     if extra:
         names = {name.lower() for name, _ in extra}
@@ -205,7 +204,9 @@ def _request(
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
-    """Return the sink for a response's body. Raise BadResponse if the body is not wanted or cannot be decoded."""
+    """Return an object that decodes a response's body. Raise BadResponse if the body is not wanted or cannot be
+    decoded.
+    """
     encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":
@@ -224,7 +225,7 @@ def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
 
 
 def _check_type(content_type: str, accept: frozenset[str]) -> None:
-    """Raise BadResponse("content-type") for a type that the policy does not accept."""
+    """Raise BadResponse("content-type") if the policy does not accept the content type."""
     kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
         raise BadResponse("content-type")

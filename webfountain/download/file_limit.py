@@ -1,7 +1,7 @@
-"""The limit of open files: a connection is counted before its file is opened.
+"""Keep the process below its limit of open files: each connection is counted before its file is opened.
 
-If no file is free, the connection waits. A reserve of files is kept for the store, WARC files and the resolver, which
-are not counted.
+If the limit is reached, a new connection waits. Some files are reserved for the store, WARC files and the resolver,
+which are not counted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ["FileLimit", "spare_files"]
 
 COUNT_S: Final = 1.0
-"""Seconds between two counts of the process's open files."""
+"""Shortest time between two counts of the process's open files, in seconds."""
 
 
 class FileLimit:
-    """The number of files that connections use, and the connections that wait for a free file. `spare` returns how many
-    more files may be opened now.
+    """Counts the files that connections use, and makes connections wait at the limit. `spare` returns how many more
+    files may be opened now.
 
-    Invariant: `open` is the number of connections that have a file or have permission to open one.
+    Invariant: `open` is the number of connections that have opened a file or may open one.
     """
 
     def __init__(self, spare: Callable[[], int]) -> None:
@@ -41,8 +41,8 @@ class FileLimit:
         return len(self._waiting)
 
     def reserve(self) -> asyncio.Future[None] | None:
-        """Count a file for a new connection. If no file is free, return a future that is resolved when a file is
-        free.
+        """Count a new connection. If no file is free, return a future that is resolved when the connection may open
+        one.
         """
         if self.open >= self._most:
             self._count()
@@ -53,34 +53,36 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """End a wait that `reserve` began. If a file was already counted for this connection, subtract it again."""
+        """End the wait for the future `turn`, which `reserve` returned."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
             self.release()
 
     def release(self) -> None:
-        """Record that a connection was closed. The next waiting connection may then be opened."""
+        """Record that a connection was closed, so that a waiting connection may be opened."""
         self.open -= 1
         self._admit()
 
     def refuse(self) -> None:
-        """Record that the system refused to open a file. New connections then wait until the open files are counted."""
+        """Record that the system refused to open a file. New connections wait until the open files have been counted
+        again.
+        """
         self._most, self._counted_at = self.open - 1, time.monotonic()
 
     def recount(self) -> None:
-        """Count the open files if necessary, and admit waiting connections."""
+        """Count the open files if this may be necessary, and admit waiting connections."""
         if self._waiting or 2 * self.open > self._most:
             self._count()
             self._admit()
 
     def admit_all(self) -> None:
-        """Admit all waiting connections, because their exchanges have ended."""
+        """Let all waiting connections go on, because their exchanges have ended."""
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Admit waiting connections while files are free. Admit the first `most` waiting connections even if no file is
-        free.
+        """Let waiting connections open their files while files are free. The first `most` connections need no free
+        file.
         """
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
@@ -96,7 +98,7 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files connections may open. A reserve of files is kept for the store, WARC files and the
+    """Return how many more files connections may open, apart from files reserved for the store, WARC files and the
     resolver.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

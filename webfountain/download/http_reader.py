@@ -1,8 +1,8 @@
 """Read one HTTP/1.1 response while it is received.
 
-The reader accepts what browsers accept, such as bare line feeds and invalid header lines. The reader refuses what could
-block a crawler, such as endless heads and contradicting lengths (`BadResponse`). The syntax is RFC 9112. Differences
-from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
+The reader follows RFC 9112, and accepts what browsers accept, such as bare line feeds and invalid header lines. It
+refuses what could block a crawler, such as endless heads and contradictory lengths (`BadResponse`). Differences from
+llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
 """
 
 from __future__ import annotations
@@ -22,24 +22,25 @@ MAX_CHUNK_LINE: Final = 4_096
 _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
-"""Pattern of a header line, with a group for the name and a group for the value. A line with CR or NUL inside does not
-match, because its value would look like several lines in a file. The pattern never backtracks (`*+`).
+"""Pattern of a header line, with groups for name and value. A line that contains CR or NUL does not match, because its
+value would look like several lines in a file. The pattern never backtracks (`*+`).
 """
 _FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?", re.DOTALL)
 _BLANK: Final = " \t"
-r"""White space of RFC 9110, section 5.6.3."""
+r"""White space as defined by RFC 9110, section 5.6.3."""
 _FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})
 _NO_BODY: Final = frozenset({204, 304})
 
 
 class ResponseReader:
-    """Reader of one response. Call `feed` with the bytes, then read `status`, `headers` and `complete`. At the end,
-    read `keep_alive` and `rest`.
+    """Reader of one response. After each call of `feed`, the attributes `status`, `headers` and `complete` are current.
+    When the response is complete, `keep_alive` and `rest` are valid, too.
 
-    `headers` has lower-case names in order, with values decoded as latin-1. `length` is the Content-Length; None if it
-    is missing or the body is chunked. `feed` returns the body without transfer coding, but with content coding.
+    `headers` contains the headers in order, with lower-case names, and values decoded as latin-1. `length` is the
+    Content-Length, or None if it is missing or the body is chunked. `feed` removes the transfer coding of the body, but
+    not its content coding.
     """
 
     def __init__(self, *, head_only: bool = False) -> None:
@@ -50,7 +51,7 @@ class ResponseReader:
         self.complete = False
         self.keep_alive = False
         self.rest = False
-        """True if more bytes came after the response, so that the connection cannot be used again."""
+        """True if bytes came after the end of the response, so that the connection cannot be used again."""
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False
@@ -62,7 +63,9 @@ class ResponseReader:
         self._trailer_lines = -1
 
     def feed(self, data: bytes) -> bytes:
-        """Read bytes and return the body bytes among them. Raises BadResponse if the response cannot be used."""
+        """Read received bytes, and return those that belong to the body. Raises BadResponse if the response cannot be
+        used.
+        """
         if self.status is None:
             rest = self._read_head(data)
             if self.status is None:
@@ -82,7 +85,7 @@ class ResponseReader:
         self.complete = True
 
     def _read_head(self, data: bytes) -> bytes:
-        """Parse the head once it is complete, and return the bytes after it."""
+        """Parse the head if it is complete, and return the bytes after the head."""
         data = self._buffer + data if self._buffer else data
         while True:
             data = self._skip_empty_lines(data) if data[:1] in b"\r\n" else data
@@ -116,14 +119,14 @@ class ResponseReader:
         return b""
 
     def _count_interim(self, status: int) -> None:
-        """Count an interim response. 101 and a very large number of interim responses are refused."""
+        """Count an interim response. Refuse status 101, and more than `MAX_INTERIM` interim responses."""
         self._interim += 1
         if status == 101 or self._interim > MAX_INTERIM:
             raise BadResponse("bad-response")
         self.headers = []
 
     def _parse_head(self, head: bytes) -> int:
-        """Set `headers` and return the status. Invalid header lines are skipped, as in browsers."""
+        """Set `headers`, and return the status. As in browsers, invalid header lines are skipped."""
         first, _, rest = head.decode("latin-1").replace("\r\n", "\n").partition("\n")
         if rest.count("\n") > MAX_HEAD_LINES - 2:
             raise BadResponse("headers-too-large")
@@ -190,8 +193,8 @@ class ResponseReader:
         return body
 
     def _read_chunks(self, data: bytes) -> bytes:
-        """Extract the chunks from `data`. Invariant: `_left` is the number of missing bytes of the current chunk,
-        including its CRLF.
+        """Return the content of the chunks in `data`. `_left` is the number of bytes that are missing from the current
+        chunk.
         """
         data = self._buffer + data if self._buffer else data
         at = 0
@@ -221,7 +224,7 @@ class ResponseReader:
         return at + len(piece)
 
     def _chunk_line(self, line: bytes) -> None:
-        """Process the line of a chunk size, the empty line after a chunk, or a trailer line."""
+        """Process a line with a chunk size, the empty line after a chunk, or a line of the trailer."""
         empty = line in (b"", b"\r")
         if self._trailer_lines >= 0:
             self._trailer_lines += 1
@@ -248,13 +251,13 @@ class ResponseReader:
 
 
 def _words(value: str) -> list[str]:
-    """Return the members of a list header."""
+    """Return the elements of a header that is a comma-separated list."""
     if "," not in value:
         return [value] if value else []
     return [word for part in value.split(",") if (word := part.strip(_BLANK))]
 
 
 def _length(lengths: set[str]) -> int | None:
-    """Return the body's length if all Content-Length headers name the same number, else None."""
+    """Return the length of the body if all Content-Length headers have the same valid value, else None."""
     said = next(iter(lengths)) if len(lengths) == 1 else ""
     return int(said) if _LENGTH.fullmatch(said) else None

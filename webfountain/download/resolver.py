@@ -1,7 +1,7 @@
-"""Find the addresses of host names, many at a time, outside the loop thread. Answers are kept for some minutes.
+"""Find the addresses of many host names at once, outside the loop thread. Answers are kept for some minutes.
 
-A site that becomes active waits for its addresses (`ask`). A fetch from a host without known addresses waits for its
-own look-up (`resolve`).
+A site that becomes active waits for the addresses of its host (`ask`). A fetch from another host waits for a look-up of
+its own (`resolve`).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["LIFE_S", "THREADS", "Resolver", "addresses_of"]
 
 THREADS: Final = 32
-"""Number of simultaneous look-ups."""
+"""Maximum number of simultaneous look-ups."""
 LIFE_S: Final = 300.0
 _KEPT: Final = 50_000
 
 
 class Resolver:
-    """A cache of addresses. `lookup` returns the addresses of a host name."""
+    """A cache of the addresses of host names. `lookup` finds the addresses of a host name."""
 
     def __init__(self, lookup: Callable[[str], Awaitable[Sequence[str]]] | None = None) -> None:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webfountain-dns")
@@ -36,7 +36,7 @@ class Resolver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, hosts: Sequence[str], deliver: Callable[[str, Sequence[str]], None]) -> None:
-        """Find the addresses of `hosts`. `deliver(host, addresses)` is called for each host."""
+        """Find the addresses of `hosts`, and call `deliver(host, addresses)` for each host."""
         for host in hosts:
             addresses = (host,) if is_address(host) else self._kept(host)
             if addresses:
@@ -47,7 +47,7 @@ class Resolver:
             task.add_done_callback(self._tasks.discard)
 
     async def resolve(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, the best first; () if there are none."""
+        """Return the addresses of a host, best first, or () if there are none."""
         addresses = (host,) if is_address(host) else self._kept(host)
         if not addresses:
             addresses = tuple(await self._lookup(host))
@@ -57,7 +57,7 @@ class Resolver:
         return addresses
 
     def close(self) -> None:
-        """Cancel pending look-ups. A thread in a look-up ends when the name server answers or times out."""
+        """Cancel pending look-ups. A running look-up ends when the name server answers or times out."""
         for task in self._tasks:
             task.cancel()
         self._threads.shutdown(wait=False, cancel_futures=True)

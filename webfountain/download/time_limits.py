@@ -1,4 +1,4 @@
-"""Time limits of an exchange: a deadline, and a minimum number of body bytes per window of time."""
+"""Limit the time of an exchange by a deadline and a minimum rate of the body."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ __all__ = ["ExchangeTime", "TimeLimits"]
 
 
 class TimeLimits(NamedTuple):
-    """Limits for a slow peer: seconds for the whole exchange, and bytes per second of the body.
+    """Limits for a slow peer: a time for the whole exchange, in seconds, and a minimum rate of the body, in bytes per
+    second.
 
-    If `least_rate` is None, only `timeout` applies.
+    If `least_rate` is None, there is no minimum rate.
     """
 
     timeout: float
@@ -23,12 +24,12 @@ class TimeLimits(NamedTuple):
 
     @property
     def window(self) -> float:
-        """Return the length, s, of the windows over which the rate is measured."""
+        """Length of the time windows in which the rate is measured, in seconds."""
         return min(10.0, self.timeout / 3)
 
 
 class ExchangeTime:
-    """The clock of one exchange, which runs from `start`, except between `pause` and `resume`."""
+    """The clock of one exchange. It runs from `start`, and stands still between `pause` and `resume`."""
 
     __slots__ = ("_left_s", "_limits", "_paused_at", "_window_end", "_window_taken", "deadline", "started")
 
@@ -48,17 +49,17 @@ class ExchangeTime:
         self.deadline = inf
 
     def left(self) -> float:
-        """Return the seconds until the deadline, 0.0 after it."""
+        """Return the seconds until the deadline, or 0.0 after the deadline."""
         return max(0.0, self.deadline - time.monotonic())
 
     def pause(self) -> None:
-        """Stop the clock while we do not read."""
+        """Stop the clock, because the connection is not read."""
         self._paused_at = time.monotonic()
         self._left_s, self.deadline = self.deadline - self._paused_at, inf
         self._window_end = inf
 
     def resume(self) -> None:
-        """Start the clock again. The pause does not count."""
+        """Start the clock again, without the time of the pause."""
         now = time.monotonic()
         self.started += now - self._paused_at
         self.deadline = now + self._left_s
@@ -67,8 +68,8 @@ class ExchangeTime:
     def late(self, now: float, taken: int | None) -> ErrorWord | None:
         """Return an error word if the exchange is too slow at `now`, else None.
 
-        `taken` is the number of bytes of the body so far; None before the head is complete. The word is "too-slow" if a
-        minimum rate applies and the response's head is complete, else "timeout".
+        `taken` is the number of received bytes of the body, or None before the head is complete. The word is "too-slow"
+        if there is a minimum rate and the response's head is complete, else "timeout".
         """
         rate = self._limits.least_rate
         if now >= self.deadline:
