@@ -94,8 +94,8 @@ def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
 
 
 def is_private_host(host: str) -> bool:
-    """Return whether the host of a URL is a private address or a name reserved for private networks. The function does
-    not look up the host in DNS.
+    """Return whether the host of a URL is a private address or a name reserved for private networks. The host is not
+    looked up in DNS.
     """
     if is_address(host):
         return not is_public_address(host)

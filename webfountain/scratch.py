@@ -39,7 +39,7 @@ class Scratch:
         fcntl.flock(self._lock, fcntl.LOCK_EX)
 
     def close(self) -> None:
-        """Remove the folder and its contents. A second call has no effect."""
+        """Remove the folder and its contents, unless they are already removed."""
         if self._lock >= 0:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)

@@ -116,7 +116,7 @@ def path_start(url: str) -> int:
 
 
 def path_of(url: str) -> str:
-    """Return the path of a canonical URL. The function is ten times as fast as `urlsplit`."""
+    """Return the path of a canonical URL. This is ten times as fast as `urlsplit`."""
     return url[path_start(url) :].partition("?")[0]
 
 

@@ -4,8 +4,8 @@ A weak dictionary maps each request to its flight. The flight is not in `request
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is
-therefore settled only when all requests in memory from its callback are done. Each flight counts the requests in memory
-for which it waits.
+settled only when all requests in memory from its callback are done. Each flight counts the requests in memory for which
+it waits.
 """
 
 from __future__ import annotations

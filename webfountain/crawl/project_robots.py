@@ -65,8 +65,8 @@ class BesideMiddleware(RobotsTxtMiddleware):
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """Return the parser of a site's robots.txt.
 
-        The requests to a site are processed one after another, because Scrapy 2.19 applies the rules only to the first
-        of several requests that wait for a robots.txt.
+        Scrapy 2.19 applies a robots.txt only to the first of several waiting requests, so the requests to a site are
+        processed one after another.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

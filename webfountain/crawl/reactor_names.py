@@ -1,7 +1,7 @@
 """Resolve host names with the reactor's resolver, as Scrapy does.
 
 DNS_RESOLVER names the class of the reactor's resolver. The default class knows only IPv4, waits at most DNS_TIMEOUT,
-and keeps answers in a cache. Crawls of the fountain spider use the system's resolver instead (`download.resolver`).
+and keeps answers in a cache. Crawls of the fountain spider use the system's resolver (`download.resolver`).
 """
 
 from __future__ import annotations

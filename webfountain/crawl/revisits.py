@@ -30,7 +30,7 @@ _reported: set[str] = set()
 def revisit_of(request: Request) -> float | None:
     """Return after how many seconds a request may be made again, or None if its meta does not say.
 
-    An invalid value is logged once and ignored.
+    An invalid `meta["revisit"]` is logged once and ignored.
     """
     given = request.meta.get(KEY)
     if given is None:

@@ -1,8 +1,8 @@
 """Run the jobs of a scrapyd that several projects share.
 
 deploy/scrapyd.conf names this module as `runner`. Scrapyd starts the runner to list a project's spiders, and for each
-job. If the section [settings] of scrapyd.conf names a settings module for a project, this module is used. For any other
-project, the egg names the settings module. SCRAPY_SETTINGS_MODULE in scrapyd's own environment has no effect.
+job. The section [settings] of scrapyd.conf names the settings module of a project, or else the project's egg names it.
+SCRAPY_SETTINGS_MODULE in scrapyd's own environment has no effect.
 """
 
 from __future__ import annotations

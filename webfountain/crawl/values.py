@@ -360,8 +360,7 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
     "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
 }
-"""Maps the name of a kind to three things: the type of its values, a function that converts a value to its content, and
-a function that restores the value.
+"""For each kind, by name: the type of its values, and the functions that convert a value to plain content and back.
 """
 
 

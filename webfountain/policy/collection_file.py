@@ -1,6 +1,6 @@
 """Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
-If a policy omits a key, the key comes from the policy that `extends` names, else from the preset with the policy's name
+A key that a policy omits comes from the policy that `extends` names, else from the preset with the policy's name
 (favor, default, distrust). A list or table in a policy replaces the inherited list or table; the two are not merged.
 
 Conditions that types cannot express are checked separately. For example, `max_delay` must not be less than `min_delay`,
@@ -353,7 +353,7 @@ class PolicyPoll:
         self._seen = self._stamps()
 
     def poll(self) -> Edit | None:
-        """Return an edit if a file changed since the last call, else None. The result for an invalid file contains the
+        """Return an edit if a file changed since the last call, else None. For an invalid file, the edit contains the
         error.
         """
         stamps = self._stamps()

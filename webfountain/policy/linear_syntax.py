@@ -5,8 +5,8 @@ matches. Look-around, back-references and possessive repeats raise ValueError, b
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. Each
 expression has two translations. Python and RE2 agree on ASCII texts without a line feed at the end, such as URLs, and
-the *plain* form is for such texts. The *full* form is for texts with other characters or a last line feed. Before a
-text is searched for the full form, some of its characters are replaced (`Spelling`):
+the *plain* form is for such texts. The *full* form is for texts with characters outside ASCII or with a last line feed.
+Before a text is searched for the full form, some of its characters are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.

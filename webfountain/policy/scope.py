@@ -6,9 +6,9 @@ forms for the next start and for other ants. If a seed redirects from https to h
 the operator asked for the encrypted site.
 
 The *reach* of a sitemap is the set of sites whose pages it may list. The sitemap protocol (sitemaps.org) allows pages
-of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of other sites are ignored, so that a
-stranger's sitemap cannot fill the queue of any site. For the reach, all forms of a site count as one site, because a
-sitemap at ``www.example.org`` often lists pages of ``example.org``.
+of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of sites outside the reach are
+ignored, so that a stranger's sitemap cannot fill the queue of any site. For the reach, all forms of a site count as one
+site, because a sitemap at ``www.example.org`` often lists pages of ``example.org``.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. In a policy file, a policy with one of these names overrides only
+"""Policies that always exist, after Policies 2006. In a policy file, a policy with the name of a preset overrides only
 the keys that it contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
@@ -313,8 +313,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    A new page is fetched before all others if its URL or the text of a link to it is on topic, or if it is at most
-    three links away from a page on topic.
+    A new page is fetched first if its URL or the text of a link to it is on topic. A new page at most three links away
+    from a page on topic is fetched first, too.
     """
 
     query: Text

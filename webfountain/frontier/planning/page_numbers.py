@@ -1,6 +1,6 @@
 """Give each page of a site a number, in the order in which pages are added.
 
-The number is the index of a page in the site's arrays. All keys are in one string of bytes, which is saved with the
+The number of a page is its index in the site's arrays. All keys are in one string of bytes, which is saved with the
 site.
 """
 

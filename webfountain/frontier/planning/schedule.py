@@ -205,7 +205,9 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon at a time. The phase clocks are read again after the fraction REFRESH of a period."""
+        """Return the horizon at a time. The phase clocks are read anew when the fraction REFRESH of a period has
+        passed.
+        """
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -271,8 +273,8 @@ class UrgencySchedule(Schedule):
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
-    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no urgencies are
-    computed: a page is due after the interval of its bucket, and all intervals become shorter when the price falls.
+    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, a page is due after
+    the interval of its bucket, without urgencies, and a lower price shortens all intervals.
     """
 
     __slots__ = (

@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["AWAY", "WINDOW", "Windows"]
 
 WINDOW: Final = 50_000
-"""Largest number of pages in a window. A window of this size takes about 15 MB during a computation."""
+"""Largest number of pages in a window. A full window takes about 15 MB during a computation."""
 LEAD: Final = 0.25
 """The turn of a window without urgent pages ends early, by at most this share of `turnaround_s`. When windows without
 urgent pages kept their full turn, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Maximum number of results of fetches that wait for windows outside memory. Above this number, the window with the
-most waiting results is loaded next.
+"""Maximum number of results of fetches that wait for windows outside memory. If more results wait, the window with the
+most of them is loaded next.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows; no msgpack array starts with them."""

@@ -5,8 +5,8 @@ visits to a page, but at least a fiftieth of a period and at most a period. The 
 different moments, so that not all sites are computed at once. Times are UTC seconds.
 
 A site is searched for urgent pages when one of its pages may have become urgent. A site is also searched at regular
-intervals, because the price of a fetch may have fallen. If there are very many sites, many sites are searched at the
-same moment, and there is a minimum time between two computations of a site.
+intervals, because the price of a fetch may have fallen. If there are very many sites, many of them are searched at the
+same moment, and each is computed only after a minimum time.
 """
 
 from __future__ import annotations

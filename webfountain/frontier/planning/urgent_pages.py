@@ -4,8 +4,8 @@ A page is urgent if its urgency reaches the price of a fetch. An urgent page is 
 queue (the lane ADVANCED). The loop thread adjusts the price (`core.fetch_price`). Urgencies and prices are in seconds,
 and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-Usually the results of fetches are used when the site is next searched for urgent pages. While a site has due pages, a
-found change may make other pages more urgent than these, so the urgencies are computed again from time to time.
+Usually the results of fetches are used when the site is next searched for urgent pages. While a site has due pages,
+changes may make other pages of the site more urgent, so its urgencies are computed again from time to time.
 """
 
 from __future__ import annotations
@@ -160,8 +160,8 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """Load the next window of each very large site if the turn of its window is over, and return the data that the
-        store must save with these sites.
+        """If the turn of a very large site's window is over, load the site's next window. Return the data that the
+        store must save with the changed sites.
         """
         kept = []
         for name in names if self._has_windows else ():
@@ -248,8 +248,8 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If changes on a site make some pages much more urgent than pages that are already due, make the more urgent
-        pages due, to be fetched first.
+        """Make pages due, ahead of the due pages of their sites, if changes have made them much more urgent than the
+        due pages.
 
         In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent due page.
         The second most urgent page is compared with the second least urgent due page, and so on.
@@ -331,9 +331,7 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make urgent pages due. A leased page cannot be made due, so the worker releases ended leases before this
-        call.
-        """
+        """Make urgent pages due. A leased page cannot be made due, so the worker has already released ended leases."""
         urgent, price = self._urgent, batch.price
         if price is None:
             return

@@ -363,7 +363,7 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
     """Read the change rates of a site's sections, per second, from the saved data of the site or of one of its windows.
 
-    The list is empty if the data cannot be read.
+    Return an empty list if the data cannot be read.
     """
     try:
         stored = msgspec.msgpack.decode(data, type=_SavedSite)
