@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 
 
 class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a crawl did in a time span that begins at `at`, and the state of the crawl at the end of the span. Add new
-    fields at the end with a default.
+    """What a crawl did in a time span that begins at `at`, and the state of the crawl at the end of the span. New
+    fields must be added at the end, with a default.
     """
 
     at: float

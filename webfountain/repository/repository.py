@@ -1,8 +1,8 @@
 """`Repository`, the entrance of this package, keeps the newest copy of each page within a size limit.
 
-Records are written before links are discovered and pages are settled (DESIGN.md section 3). Until `settled` is called,
-`tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the reactor's
-thread. `Pages` needs no lock, so ``webfountain cat`` can run during a crawl.
+Records are written first; only then are links discovered and pages settled (DESIGN.md section 3). Until `settled` is
+called, `tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the
+reactor's thread. `Pages` needs no lock, so ``webfountain cat`` can run during a crawl.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def folder_of_ant(directory: Path, number: int) -> Path:
 
 
 class Pages:
-    """A repository opened for reading, while another process may write it.
+    """A repository opened for reading, while another process may write to it.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ class Pages:
     def versions(self, copy: Copy, url: str, *, most: int | None = None) -> Iterator[StoredCopy]:
         """Yield the existing copies of the page `url`, newest first, beginning at `copy`.
 
-        With `keep = "newest"`, older copies disappear with time. If the newest copy cannot be read, RepositoryError is
-        raised as in `read`. An older copy that cannot be read ends the iteration.
+        With `keep = "newest"`, `tidy` removes older copies over time. If the newest copy cannot be read,
+        RepositoryError is raised as in `read`. An older copy that cannot be read ends the iteration.
         """
         found = self.read(copy, url, most=most)
         yield found

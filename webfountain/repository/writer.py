@@ -224,7 +224,7 @@ class Writer:
 
 
 def _hold(directory: Path) -> int:
-    """Take the folder's lock: until this process ends, no other process can write the folder."""
+    """Take the folder's lock: until this process ends, no other process can write to the folder."""
     path = directory / "lock"
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

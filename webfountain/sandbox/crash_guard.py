@@ -1,9 +1,10 @@
 """Remember the pages under examination at a crash, so that no page crashes every crawl.
 
 A page that crashes the process is not settled, so it may crash the next process too. The URLs of pages under
-examination are in a mapped file, which survives a kill. After a crash, the next process examines these pages
-("suspects") last, and each of them alone. A crash counts against a page only if no other page was under examination. A
-suspect that is examined without a crash is no longer a suspect. A page that crashes three processes counts as failed.
+examination are in a mapped file, which survives a kill. Pages under examination at a crash are *suspects*: the next
+process examines them last, and each of them alone. A crash counts against a page only if no other page was under
+examination. A suspect that is examined without a crash is no longer a suspect. A page that crashes three processes
+counts as failed.
 
 Besides hostile bodies, the guard covers other causes of a crash, such as a machine without free memory.
 """

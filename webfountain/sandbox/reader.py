@@ -56,7 +56,7 @@ _MEMORY_PER_BYTE: Final = 24
 """Memory that a child may use for each byte of a body, bytes. Parsing a body of only three-letter tags takes 40 bytes
 of memory per byte, an ordinary page 5."""
 _WALL_S: Final = 60.0
-"""A child is killed if it neither answers nor uses CPU time for this time, in seconds."""
+"""A child is killed if it neither answers nor uses the CPU for this many seconds."""
 _LARGE_BYTES: Final = 1_000_000
 _SMALL_SITEMAP_BYTES: Final = 65_536
 _THREADS: Final = 2

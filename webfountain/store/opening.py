@@ -46,9 +46,9 @@ def open_store(
     keeps its value if `period_s` or `fastest_s` is None. A new store needs `period_s`; its `fastest_s` is by default
     period_s / 96. If a store is opened for writing with another `period_s` or `fastest_s`, its census rows and plan are
     deleted. If `fastest_s` changes, the bucket bytes in the store are converted. `read_only` gives an up-to-date view,
-    even while another process writes. `fresh` deletes the content of the store. `at` is the current time; later times
-    in the store, from a run with a wrong clock, are corrected. `parameters` are further arguments of the server's
-    client.
+    even while another process writes. If `fresh` is True, the content of an existing store is deleted. `at` is the
+    current time; later times in the store, from a run with a wrong clock, are corrected. `parameters` are further
+    arguments of the server's client.
 
     Raises
     ------

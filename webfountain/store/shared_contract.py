@@ -132,7 +132,7 @@ class NoLives:
 
 
 def has_ants(claims: Claims | None, *, at: float) -> bool:
-    """Return whether an ant of a shared store is alive at a time, or has just opened the store.
+    """Return whether an ant uses a shared store at the time `at`, or has just opened the store.
 
     A killed ant counts as alive until its claim expires, at most two heartbeats later.
     """

@@ -76,7 +76,7 @@ class Disk:
 
     @property
     def read_only(self) -> bool:
-        """True if this is a view for reading a store that another process may write."""
+        """True if this is a read-only view of a store to which another process may write."""
         return self._secondary is not None
 
     def refresh(self) -> None:
@@ -261,8 +261,8 @@ def open_writing(folder: Path) -> Disk:
 
 
 def open_reading(folder: Path) -> Disk:
-    """Open a view of a database that another process may write. `Disk.refresh` brings the view up to date, except on a
-    read-only file system.
+    """Open a read-only view of a database to which another process may write. `Disk.refresh` brings the view up to
+    date, except on a read-only file system.
 
     Raises
     ------

@@ -196,7 +196,7 @@ def never_suffix(lane: int, arrival: int) -> bytes:
 
 
 def pointer(suffix: bytes) -> bytes:
-    """Return the value of a never-crawled page's key, which points to the queue entry."""
+    """Return the value under the key of a never-crawled page: a pointer to the page's queue entry."""
     return _POINTER + suffix
 
 

@@ -1,6 +1,6 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, and recount.
 
-No other process may write the store during a conversion, correction or recount. If the process is killed, the next
+No other process may write to the store during a conversion, correction or recount. If the process is killed, the next
 opening continues a conversion or correction, but counting starts from the beginning.
 """
 

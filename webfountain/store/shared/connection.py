@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["SHORTEST_S", "TIMEOUT_S", "Command", "ConnectionCount", "ServerConnection", "connect", "query_of"]
 
 PATIENCE_S: Final = 3600.0
-"""The crawl ends if its server does not answer for this time, in seconds."""
+"""The crawl ends if its server does not answer for this many seconds."""
 ENDED_S: Final = 30.0
 """A private server counts as ended if its socket is missing for this time, in seconds. If a private server dies, its
 owner starts it again within a second."""
@@ -179,8 +179,8 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """From now on, let every thread wait for the server for at most `seconds` in total. Later calls can only
-        shorten the limit.
+        """From now on, let no thread wait longer than `seconds` in total for the server. Later calls can only shorten
+        the limit.
         """
         self._end.set(seconds)
 

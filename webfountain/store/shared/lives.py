@@ -15,10 +15,10 @@ loss of steps, each process repairs its own work:
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-If a server loses a site lease, the owner of the lease goes on sending requests until it detects the loss. A lease that
-is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have ended. A
-lease is not flagged if the site's previous owner has detected the loss and given the site up (`before_loss`). Each
-shard detects by itself that its server was replaced (`lua/parts/era.lua`).
+If a server loses a site lease, the lease's owner keeps sending requests to the site until it detects the loss. A lease
+that is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have
+ended. A lease is not flagged if the site's previous owner has detected the loss and given the site up (`before_loss`).
+Each shard detects by itself that its server was replaced (`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
