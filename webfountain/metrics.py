@@ -123,6 +123,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/failed": Stat("pages", "Fetches without a usable answer."),
     "outcome/refused_by_robots": Stat("pages", "Not fetched: robots.txt refuses."),
     "outcome/refused": Stat("pages", "Not fetched: the current policy file refuses the URL."),
+    "outcome/put_off": Stat("pages", "Not fetched yet: a gone page whose request is not worth the current price."),
     "change/compared": Stat(
         "pages", "Bodies that differ from the copy; their texts are compared unless min_change is 0."
     ),

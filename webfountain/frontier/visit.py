@@ -1,6 +1,7 @@
 """A visit: a finished fetch on its way to the store, with what was read from its body.
 
-A lease that ends without an examined page has only an `Outcome` (`refused`, `deferred`, `unkept`, `acknowledged`).
+A lease that ends without an examined page has only an `Outcome` (`refused`, `deferred`, `put_off`, `unkept`,
+`acknowledged`).
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ __all__ = [
     "counts_of",
     "deferred",
     "leased",
+    "put_off",
     "refused",
     "unkept",
 ]
@@ -162,6 +164,11 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
     state: State = "refused" if record.state == "never-crawled" else record.state
     record = msgspec.structs.replace(record, state=state, error=error, failures=max(1, record.failures), due=due)
     return Outcome(lease.id, "refused", record)
+
+
+def put_off(lease: Lease, *, due: float) -> Outcome:
+    """Return the end of a leased page that is not worth a fetch before `due`. Nothing else changes."""
+    return Outcome(lease.id, "refused", msgspec.structs.replace(lease.record, due=due))
 
 
 def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
@@ -163,3 +164,44 @@ def test_first_fetches_are_counted_by_source_and_directory_and_stored_with_the_s
     assert record is not None
     counted = dict(remembered(record).first_fetches)
     assert counted == {"": (11, 6), "seed ": (1, 1), "link /dead/": (5, 0), "link /live/": (5, 5)}
+
+
+def test_a_gone_page_is_put_off_while_the_price_is_higher_than_its_request_is_worth() -> None:
+    changes, believed = SiteChanges(SiteState(unborn=1, unborn_asked=1, unborn_time=100 * DAY)), Prior(10 * DAY)
+    gone = PageRecord(DEAD[0], state="gone", last_crawled=0.0, due=20 * DAY, failures=3)
+
+    def until(price: float | None, *, record: PageRecord = gone, at: float = 20 * DAY) -> float | None:
+        return changes.puts_off_until(record, at=at, price=price, believed=believed)
+
+    assert until(0.001 * DAY) is None
+    assert until(10 * DAY) == 25 * DAY, "after a quarter more of the wait the price may have fallen"
+    assert until(10 * DAY, at=DAY) == 2 * DAY, "but not before another period"
+    assert until(None) is None, "only a crawl with prices compares them"
+    assert until(10 * DAY, record=msgspec.structs.replace(gone, immediate=1)) is None
+    assert until(10 * DAY, record=msgspec.structs.replace(gone, state="crawled")) is None
+
+
+def test_no_dead_link_is_requested_while_a_release_takes_the_whole_budget() -> None:
+    """A site of 120 pages and sixty dead links, twelve fetches a day. On day 60 all pages change at once."""
+    begin: list[float] = []
+    live, dead = ([f"{HOME}/{part}{number}" for number in range(many)] for part, many in (("page", 120), ("dead", 60)))
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        begin[:] = begin or [at]
+        if fetch.url in dead:
+            return 404, {}, b"", 0.01
+        version = at - begin[0] > 60 * DAY
+        links = "".join(f"<a href='{url}'>x</a>" for url in live + dead) if fetch.url == f"{HOME}/" else ""
+        return 200, {"content-type": "text/html"}, f"{fetch.url} {version} {links}".encode(), 0.01
+
+    rest = 'periods = 7\nstrategy = "fountain"\ncapacity_pages_per_period = 12\n[change]\nmin_change = 0\n'
+    drive = Drive(collection_of([f"{HOME}/"], delay_factor=0, rest=rest), web)
+    drive.run(seconds=75 * DAY)
+    days = [((at - begin[0]) / DAY, url) for at, kind, url in drive.log if kind == "page"]
+
+    def dead_share(begin: float, end: float) -> float:
+        asked = [url in dead for day, url in days if begin <= day < end]
+        return sum(asked) / len(asked)
+
+    assert dead_share(45, 60) > 0.1
+    assert dead_share(62, 69) < 0.05

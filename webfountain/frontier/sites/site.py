@@ -144,7 +144,7 @@ class ActiveSite:
         )  # fmt: skip
         self.place = Place(name, self.hand, context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
-        self.pages = SitePages(context, self.place, self.hand, self.files)
+        self.pages = SitePages(context, self.place, self.hand, self.files, self.changes)
         self.loans = Loans(state)
 
     # -------------------------------------------------------- its needs

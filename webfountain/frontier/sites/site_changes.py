@@ -40,6 +40,8 @@ MOST_CLASSES: Final = 24
 """Maximum number of classes of URLs for which a site's first fetches are counted. URLs of one class have the same
 source and directory.
 """
+_AGAIN: Final = 0.25
+"""Share of its wait so far after which a gone page that is not worth the price is considered again."""
 _SITE: Final = ""
 """Name of the class that contains all URLs of the site."""
 
@@ -111,9 +113,26 @@ class SiteChanges:
             self._count_first(before, lived=visit.kind != "gone")
         if visit.kind != "gone":
             return visit
-        at = visit.fetched.at
-        due = at + self._wait_of_gone(before, at=at, price=price, believed=believed)
+        # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
+        at, gone_s = visit.fetched.at, 0.0
+        if before.state == "gone" and before.last_crawled is not None:
+            gone_s = (at - before.last_crawled) * (before.failures + 1) / 2
+        due = at + self._wait_of_gone(before, gone_s=gone_s, price=price, believed=believed)
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
+
+    def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
+        """Return until when the request of a due page is put off, or None if the page is requested now.
+
+        The due time of a gone page was computed from the price at its last request. If the price has risen since, the
+        request may not be worth it now. Then the page is considered again later, because the price may have fallen.
+        """
+        if price is None or record.state != "gone" or record.immediate is not None or record.last_crawled is None:
+            return None
+        waited = at - record.last_crawled
+        gone_s = waited * (record.failures - 1) / 2
+        wait = self._wait_of_gone(record, gone_s=gone_s, price=price, believed=believed)
+        again = max(_AGAIN * waited, believed.interval / PRIOR_PERIODS)
+        return None if wait <= waited else at + min(wait - waited, again)
 
     def prior(self, believed: Prior) -> Prior:
         """Return the mean change interval. After few observed changes, it is close to the assumed interval
@@ -147,22 +166,21 @@ class SiteChanges:
                     counts = self.first[name] = FirstFetches()
                 counts.count(lived=lived)
 
-    def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
-        """Return the seconds until a gone page should be requested again, from one to `LONGEST` periods."""
+    def _wait_of_gone(self, page: PageRecord, *, gone_s: float, price: float | None, believed: Prior) -> float:
+        """Return the seconds between two requests of a gone page, from one to `LONGEST` periods.
+
+        `gone_s` is the shortest time for which the page can have been gone at the first of the requests, s.
+        """
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
         if price is None:
             price = price_of_interval(change_s / VISITS_PER_CHANGE, change_s)
-        if before.digest is not None:
+        if page.digest is not None:
             rate, spacing = self.revived.rate(usual_s=CAME_BACK * period), 1.0
         else:
             rate, spacing = self.returned.rate(usual_s=NEVER_LIVED * period), self.returned.spacing
-            if (name := _class_of(before, self.classes)) in self.classes:
+            if (name := _class_of(page, self.classes)) in self.classes:
                 rate = self.classes[name].rate_within(rate)
-        # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
-        gone_s = 0.0
-        if before.state == "gone" and before.last_crawled is not None:
-            gone_s = (at - before.last_crawled) * (before.failures + 1) / 2
         wait = spacing * time_to_return(rate, gone_s=gone_s, price_s=price)
         return min(max(wait, period), LONGEST * period)
 

@@ -15,7 +15,7 @@ import msgspec
 from webfountain.frontier.inbox.blocks import BLOCKED, RECHECK_S
 from webfountain.frontier.planning.schedule import within_policy
 from webfountain.frontier.sites.site_files import DISALLOWED
-from webfountain.frontier.visit import acknowledged, deferred, refused
+from webfountain.frontier.visit import acknowledged, deferred, put_off, refused
 from webfountain.metrics import observed
 from webfountain.policy.judge import Origin
 from webfountain.store.answers import Refill
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.sites.addresses import Place
     from webfountain.frontier.sites.hand import Hand
+    from webfountain.frontier.sites.site_changes import SiteChanges
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.sites.site_files import SiteFiles
     from webfountain.frontier.visit import Visit
@@ -53,6 +54,7 @@ class SitePages:
     """
 
     __slots__ = (
+        "_changes",
         "_context",
         "_files",
         "_hand",
@@ -68,8 +70,9 @@ class SitePages:
         "wake_at",
     )
 
-    def __init__(self, context: SiteContext, place: Place, hand: Hand, files: SiteFiles) -> None:
+    def __init__(self, context: SiteContext, place: Place, hand: Hand, files: SiteFiles, changes: SiteChanges) -> None:
         self._context = context
+        self._changes = changes
         self._place = place
         self._hand = hand
         self._files = files
@@ -228,22 +231,26 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. If not, settle the page as refused or failed."""
+        """Return whether a leased page may be fetched. If not, settle the page as refused or failed, or put it off."""
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)
         if kind is None:
-            return True
-        self.under_way += 1
-        if until is not None:
+            price, believed = self._context.follower.schedule.price, self._context.believed
+            due = self._changes.puts_off_until(fetch.lease.record, at=batch.at, price=price, believed=believed)
+            if due is None:
+                return True
+            outcome = put_off(fetch.lease, due=due)
+        elif until is not None:
             outcome = deferred(fetch.lease, error, due=min(until, batch.at + RECHECK_S))
         elif kind == "failed":
             outcome = acknowledged(fetch.lease, status=None, error=error, at=batch.at)
         else:
             outcome = refused(fetch.lease, kind, error, period_s=self._context.collection.cycle.period_s, at=batch.at)
+        self.under_way += 1
         self._note_due(outcome.record)
         batch.refuse(fetch.lease, outcome)
-        self._context.metrics.inc(f"outcome/{kind}")
+        self._context.metrics.inc(f"outcome/{kind or 'put_off'}")
         return False
 
     def _blocked_until(self, url: str, at: float) -> float | None:
