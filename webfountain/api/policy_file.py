@@ -42,7 +42,7 @@ class PolicyFileEditor:
     def write(self, text: str, digest: str) -> str:
         """Replace the text of the file, and return the new digest.
 
-        `digest` is the digest of the text that was edited.
+        `digest` identifies the text that the user edited.
 
         Raises
         ------

@@ -41,7 +41,7 @@ def print_json_lines(rows: Iterable[object]) -> None:
 
 
 def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
-    """Print a request to the crawl, as JSON or as a sentence."""
+    """Print the answer to a request to the crawl, as JSON or as a sentence."""
     if as_json:
         print_json(answer)
     else:

@@ -72,7 +72,7 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
     """Return the encoding of an XML body other than XHTML, in the form of `encoding_of`. In XML, the encoding
-    declaration counts but HTML meta elements do not. `body` may be only the beginning of the body."""
+    declaration counts but HTML meta elements do not. `body` may be incomplete."""
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (
             "utf-16-be" if body.startswith(b"\0") else "utf-16-le"

@@ -1,8 +1,8 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
-This module reads HTML itself; `xml_text` reads XML. Bodies of all other types are read as plain text. Parsing a hostile
-body may take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The `sandbox` reads
-the bodies that may parse slowly.
+This module reads HTML itself; `xml_text` reads XML. Bodies that are neither HTML nor XML are read as plain text.
+Parsing a hostile body may take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The
+`sandbox` reads the bodies that may parse slowly.
 """
 
 from __future__ import annotations

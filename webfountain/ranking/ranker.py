@@ -149,7 +149,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
     The graph is stored in files in the folder `scratch`, which must exist while the graph is used.
 
-    Links that the crawl does not follow, such as nofollow links, do not count (Policies 2006). Several links from one
+    Links that the crawl does not follow, such as nofollow links, are ignored (Policies 2006). Several links from one
     page to another count once.
     """
     reader = LinkLogReader(url)
@@ -182,7 +182,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
-    """Return the (n,) ascending fingerprints of all pages that have a row or a link that counts."""
+    """Return the (n,) ascending fingerprints of all pages in the log and of all targets of followed links."""
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
@@ -223,7 +223,7 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, npt.NDA
 
 
 def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return, for each link of a table, whether the link counts."""
+    """Return for each link of a table whether the ranking uses the link."""
     return np.asarray((_flat(table, "flags") & (NOFOLLOW | UNFOLLOWED)) == 0)
 
 

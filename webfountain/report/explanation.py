@@ -310,7 +310,7 @@ def robots_refusal_words(robots: Robots) -> str:
 
 
 class UrlFacts:
-    """The facts about one canonical URL in one collection, at `at` UTC seconds."""
+    """The facts about one canonical URL in one collection at the time `at`, UTC seconds."""
 
     def __init__(self, store: FrontierStore, collection: Collection, url: str, *, at: float) -> None:
         self.store, self.collection = store, collection

@@ -95,8 +95,6 @@ class TextRules(NamedTuple):
 class PageTexts:
     """Reads the texts of copies, by the settings of the policy file.
 
-    To detect changes, the crawl compares the same texts.
-
     A project's own extractors run in a child process. Call `close` to end the child process of the extractors.
     """
 

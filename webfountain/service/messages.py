@@ -1,4 +1,6 @@
-"""Functions for requests and responses of REST and of the web pages: typed fields, time limits, compression, ETags."""
+"""Functions for requests and responses of the REST API and the web pages: typed fields, time limits, compression,
+ETags.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The values for the page of changes, which lists the change log, newest first, with readable diffs.
 
-One request reads a bounded number of entries. If few entries match the filter, the page says how far it has read.
+One request reads a bounded number of entries. If few entries match the filter, the page says how far back it has read.
 """
 
 from __future__ import annotations
