@@ -289,7 +289,7 @@ class Activity:
     # -------------------------------------------------------------- learning
 
     def begin_with(self, events: Array, observed_time: Array, pages: Array) -> None:
-        """Add the results of fetches that were made before this site had statistics.
+        """Add the results of fetches that were made before a site had statistics.
 
         Parameters
         ----------
@@ -328,7 +328,9 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return, per page, the weight that fading has left to its old evidence, now or at the step `until`."""
+        """Return, per page, the factor by which the weight of its old evidence has faded, until now or until the step
+        `until`.
+        """
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[unchecked.section]] if until is None else until

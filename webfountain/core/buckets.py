@@ -1,7 +1,6 @@
 """The bucket byte: 256 classes of pages by change rate, evenly spaced on a logarithmic scale.
 
-The census, the model and the quotas count pages per bucket. With a period of one day and `fastest` = period/96, bucket
-0 stands for 15 minutes, bucket 255 for two years.
+With a period of one day and `fastest` = period/96, bucket 0 stands for 15 minutes, bucket 255 for two years.
 
 Source: Edwards 2001, section 2 ("at most 256 change-frequency buckets, one byte of the page's metadata").
 """

@@ -1,7 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
-The constants of a bucket are its change rate, its crawl time per page, the new links found, and the share of new pages
-that fall into it. The census also gives the number of URLs from outside and the number of obsolete pages.
+The constants of a bucket are its change rate, its crawl time per page, its new links per fetch, and its share of the
+new pages. The census also gives the number of URLs from outside and the number of obsolete pages.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """

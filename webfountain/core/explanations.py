@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
 
 PRIOR_AGAIN: Final = 0.25
-"""Number of fetches per page after which a site's prior is estimated again."""
+"""The prior of a site is re-estimated after this many fetches per page."""
 FIRST_ODDS: Final = 5.0
 """Log odds, for a new site, that its pages change together by section."""
 MOST_GAIN: Final = 1.0

@@ -139,16 +139,13 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
     cycle_s: float
     begin: float
-    """Start of the running cycle."""
     foretold: Outlook
     cycles: list[Cycle] = msgspec.field(default_factory=list)
     observed_at: float = -inf
-    """Time of the last call of `observe`."""
     believed: float = 0.0
     """Number of pages believed obsolete at `observed_at`, including pages without a copy."""
     known: float = 0.0
     is_begun: bool = False
-    """True after the first call of `observe`."""
     found: float = 0.0
     """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     shown: float = 0.0
@@ -298,8 +295,8 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return how many seconds of some periods lie after `moment`, in total. All periods end at `at`; `lasted` are their
-    lengths, in seconds.
+    """Return how many seconds of some periods, in total, lie after `moment`. All periods end at `at`; `lasted` are
+    their lengths, in seconds.
     """
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -1,8 +1,7 @@
 """Importance of a page, from a ranking, from links found since the ranking, or from several scores.
 
-Scores are multiples of the mean score of the known pages: an average page has score 1. `ranking` publishes the scores
-of a ranking. Between two rankings, `OnlineImportance` credits the targets of fetched pages. `location` computes
-importance from the URL alone.
+Scores are multiples of the mean score of the known pages: an average page has score 1. Between two rankings,
+`OnlineImportance` credits the targets of fetched pages. `location` computes importance from the URL alone.
 
 Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (credit while crawling); Policies
 2006 (several scores, weighed by the page's policy); Cho 1998, section 2 (combined metrics, location).
@@ -46,7 +45,9 @@ PRIOR: Final = 0.1
 MOST_OF_TRUST: Final = 4.0
 """The rank of a page is limited to this multiple of its trust; both are relative to their means."""
 RISE: Final = 1.5
-"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane."""
+"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane of the
+queue.
+"""
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0

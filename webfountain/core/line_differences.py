@@ -60,7 +60,6 @@ class Differences(NamedTuple):
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies."""
     changed_old: list[int] = []
     changed_new: list[int] = []
     for edit in edits([each[1] for each in old], [each[1] for each in new]):

@@ -1,7 +1,7 @@
 """The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
 With fractions of buckets as variables, equations (2)-(4) are a forward recursion, and (5) and (6) the box [0, 1]. The
-only other constraints are (1). Every time-and-bucket array has shape (T, B): row t-1 is period t.
+only other constraints are the inequalities (1). Every time-and-bucket array has shape (T, B): row t-1 is period t.
 
 --------  ------  -------------------------------------------------------------------------------
 symbol    unit    meaning
@@ -185,8 +185,8 @@ def simulate(instance: Instance, f: Array, g: Array) -> Trajectory:
 
 
 def fractions(instance: Instance, x: Array, z: Array) -> tuple[Array, Array]:
-    """Return the fractions f (T, B) and g (T,) of a plan that is given in pages. A fraction is 0 where there are no
-    pages.
+    """Return the fractions f (T, B) and g (T,) of a plan that is given in pages. The fraction of an empty bucket
+    is 0.
     """
     k = instance
     b = k.b0 + np.concatenate([[0.0], np.cumsum(z)[:-1]])[:, None] * k.p
@@ -272,8 +272,8 @@ def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: A
     """Return the (T,) numbers of obsolete crawled pages at the end of each period, if each bucket is crawled oldest
     first.
 
-    Equation (2) assumes a random choice within a bucket. Crawling the oldest copies first leaves fewer obsolete pages,
-    because no page waits long (Figure 2).
+    Equation (2) assumes that the crawled pages of a bucket are drawn at random. Crawling the oldest copies first leaves
+    fewer obsolete pages, because no page waits long (Figure 2).
 
     Parameters
     ----------

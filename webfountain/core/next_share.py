@@ -182,7 +182,6 @@ def blended(laws: Sequence[Sequence[float]], losses: Sequence[float]) -> list[fl
 
 
 def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
-    """Return the median, the interval and the mean of a distribution."""
     low, middle, high = quantiles([(point, 1.0) for point in points], parts=INTERVAL)
     return Outlook(middle, 0.0 if low < LEAST else low, high, cycles, sum(points) / len(points))
 

@@ -178,7 +178,6 @@ class SiteNoise:
 
     @property
     def noise(self) -> frozenset[int]:
-        """Return the parts that are noise."""
         return frozenset(self._noise)
 
     def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:

@@ -31,7 +31,7 @@ __all__ = ["ORDERS", "OrderBlend", "weights_by_losses"]
 
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
-"""Weights before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
+"""Weights of the orders before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
 _RATE: Final = 20.0
 """Learning rate: the larger this number is, the more the weights follow the losses in replays."""
 _LEAST: Final = 0.1

@@ -23,8 +23,8 @@ __all__ = ["CAME_BACK", "LONGEST", "NEVER_LIVED", "Returns", "price_of_interval"
 SHAPE: Final = 0.5
 CAME_BACK: Final = 10.0
 NEVER_LIVED: Final = 60.0
-"""Assumed mean time until a page comes back, in periods, before any request. `CAME_BACK` is for pages that had a copy,
-`NEVER_LIVED` for URLs that never had one.
+"""Mean time until a page comes back, in periods, that is assumed before any request. `CAME_BACK` is for pages that had
+a copy, `NEVER_LIVED` for URLs that never had one.
 """
 PRIOR_RETURNS: Final = 0.25
 """Weight of the assumed mean time until a page comes back, as a number of returns."""
@@ -38,8 +38,7 @@ _HALVINGS: Final = 40
 
 
 class Returns(NamedTuple):
-    """The gone pages of a site, or of a class of its URLs: how many came back, and for how many seconds pages were
-    gone."""
+    """Counts for the gone pages of a site, or of a class of its URLs: URLs, requests, returns and time gone."""
 
     found: int = 0
     gone_s: float = 0.0
@@ -62,9 +61,9 @@ class Returns(NamedTuple):
 
     @property
     def spacing(self) -> float:
-        """Return the factor by which waits grow after `SAMPLE` early requests.
+        """Return the factor by which the waits for a site's dead URLs grow after `SAMPLE` early requests.
 
-        Among n URLs that were not requested again, the n-th waits about √n times as long as the first.
+        Among n dead URLs, each requested once so far, the n-th waits about √n times as long as the first.
         """
         return sqrt(max(1.0, self.urls / (SAMPLE + self.asked)))
 

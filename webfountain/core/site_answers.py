@@ -19,7 +19,7 @@ class SectionRate(NamedTuple):
     pages: int
     """Number of pages in the section itself, without subsections."""
     rate: float
-    """Changes per page and step, over the long run."""
+    """Long-run number of changes per page and step."""
 
 
 class SiteBeliefs(NamedTuple):
@@ -53,7 +53,7 @@ class Approach(NamedTuple):
 
 
 class FetchEvidence(NamedTuple):
-    """Results of fetches, and what was expected before the fetches."""
+    """Results of fetches, and the results that were expected before them."""
 
     expected: Array
     """(sites,) number of fetched pages that were expected to be obsolete."""

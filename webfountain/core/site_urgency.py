@@ -185,7 +185,7 @@ class SiteUrgency:
 
     @classmethod
     def decode(cls, data: bytes, *, signals: Signals) -> SiteUrgency:
-        """Restore the result of `encode`, with the same signals.
+        """Restore the result of `encode`, given the same signals.
 
         Raises
         ------
@@ -397,7 +397,7 @@ class Sites:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, if no change is
         found.
 
-        Close to the price the bound is nearly exact. The bound is inf if no page ever reaches the price.
+        For a page close to the price, the bound is nearly exact. The bound is inf if no page ever reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

@@ -254,7 +254,7 @@ class DiffBlocks(NamedTuple):
 
 
 def blocks_of_diff(diff: str) -> DiffBlocks:
-    """Return the blocks of a unified diff. All lines share DIFF_STEPS, so the time is bounded."""
+    """Return the blocks of a unified diff. All lines share the limit `DIFF_STEPS`, so the time is bounded."""
     lines = diff.split("\n")
     pairs = min(sum(line.startswith("-") for line in lines), sum(line.startswith("+") for line in lines))
     steps = min(_LINE_STEPS, DIFF_STEPS // max(pairs, 1))

@@ -41,7 +41,7 @@ SHARED_WORDS: Final = 20_000
 MOST_TEXTS: Final = 1 << 16
 """Number of texts after which all counts are halved, so that old words fade."""
 _LONGEST: Final = 20_000
-"""Number of characters of a text that are read: about 3,000 words."""
+"""Only this many characters of a text are read, about 3,000 words."""
 NEAR: Final = 3
 """A waiting page is hot if it is at most this many links from a hot page (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0

@@ -65,7 +65,7 @@ _UNREAD: Final = ANSWERED - COPIED
 
 
 class DuplicateDetector:
-    """The detector of one process. Only the worker thread may use it, but any thread may call `share_of`.
+    """The detector of one process. Only the worker thread may use the detector, but any thread may call `share_of`.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ class DuplicateDetector:
             self._reopened.pop(site, None)
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat other pages; 0.0 if no page was judged recently."""
+        """Return the share of a site's pages that repeat other pages; 0.0 if no page was compared recently."""
         return self._mirrors.share_of(site)
 
     def close(self) -> None:

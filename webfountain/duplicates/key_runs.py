@@ -1,9 +1,9 @@
 """The keys by which an index of duplicates finds its records.
 
 A *run* is a memory-mapped file of sorted keys, each with a record number. The keys of new pages are in memory
-(`RecentKeys`); those of about ten thousand pages become a run. A thread merges runs of similar length, so that few runs
-remain. The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs are
-built again from the records (`index`).
+(`RecentKeys`) until those of about ten thousand pages become a run. A thread merges runs of similar length, so that few
+runs remain. The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs
+are built again from the records (`index`).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return how many records, counted from the first, have their keys in runs."""
+        """Return the number of records, counted from the first, whose keys are in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:

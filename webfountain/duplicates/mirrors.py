@@ -1,7 +1,7 @@
 """Mirror sites: sites whose pages repeat the pages of another site.
 
-A site is a *mirror* if at least half of its judged pages, and at least ten, repeat pages of one other site. A page of a
-mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
+A site is a *mirror* if at least half of its compared pages, and at least ten, repeat pages of one other site. A page of
+a mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
 fetched as a sample. At each attempt to fetch a page, a secret key decides whether the page is a sample. If too many
 samples do not repeat the original site (`TOLERATED`), the site is no longer a mirror, and all its refused pages are
 fetched.
@@ -22,7 +22,7 @@ from xxhash import xxh3_64_intdigest
 __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 
 SAMPLED: Final = 10
-"""One in this number of refused pages is fetched."""
+"""One refused page in this many is fetched as a sample."""
 TOLERATED: Final = 0.1
 """Maximum share of a mirror's samples that may fail to repeat the original site."""
 _LEAST_MISSES: Final = 2
@@ -30,8 +30,8 @@ _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""
 _MIRRORED_SHARE: Final = 0.5
 _MIRRORED_PAGES: Final = 10
-"""A mirror has at least `_MIRRORED_PAGES` duplicates, and at least the share `_MIRRORED_SHARE` of its judged pages are
-duplicates.
+"""A mirror has at least `_MIRRORED_PAGES` duplicates, and at least the share `_MIRRORED_SHARE` of its compared pages
+are duplicates.
 """
 
 
@@ -63,7 +63,7 @@ class Mirrors:
         self._sites: dict[str, _SiteCounts] = {}
 
     def original_of(self, site: str) -> str | None:
-        """Return the site that this site mirrors; None if it is no mirror."""
+        """Return the site that `site` mirrors; None if `site` is no mirror."""
         counted = self._sites.get(site)
         if counted is None or not counted.originals:
             return None
@@ -105,7 +105,7 @@ class Mirrors:
         return ends
 
     def share_of(self, site: str) -> float:
-        """Return the share of a site's pages that repeat other pages; 0.0 if no page was judged recently."""
+        """Return the share of a site's pages that repeat other pages; 0.0 if no page was compared recently."""
         counted = self._sites.get(site)
         return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0
 

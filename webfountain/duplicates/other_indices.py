@@ -45,7 +45,6 @@ class OtherIndices:
 
     @property
     def is_absent(self) -> bool:
-        """Return whether there are no other ants."""
         return self._beside is None
 
     def refresh(self) -> Sequence[_OtherIndex]:

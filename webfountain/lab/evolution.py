@@ -83,7 +83,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished; None if this did not happen."""
+    """Days until half of the pages of the first day have changed or vanished; None if they never did."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are still there and unchanged after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]

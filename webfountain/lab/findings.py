@@ -1,7 +1,7 @@
 """Comparison of a newly solved instance file with the tables, figures and findings of Edwards 2001.
 
-The paper prints few constants, so the constants of an instance file are calibrated to the paper's results. This module
-measures how good the calibration is.
+The paper prints few constants, so the constants of an instance file are calibrated to the paper's results. The
+comparison shows how good the calibration is.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """
@@ -77,7 +77,7 @@ class _SolvedRun:
 
 
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
-    """Solve the paper's runs for an instance file that has strategies 1, 2 and 3, and judge the findings.
+    """Solve the paper's runs for an instance file that has strategies 1, 2 and 3, and check the paper's findings.
 
     If given, ``buckets`` replaces the number of buckets in the file. Fewer buckets make the run faster and the result
     coarser.
@@ -163,7 +163,7 @@ def _judged(runs: dict[tuple[str, str], _SolvedRun]) -> list[Finding]:
 
 
 def _crawl_findings(one: _SolvedRun, two: _SolvedRun, three: _SolvedRun) -> list[Finding]:
-    """Judge the findings of Figure 3: how often the buckets are crawled."""
+    """Check the findings of Figure 3: how often the buckets are crawled."""
     once = float((np.abs(two.crawls - 1.0) <= _ONCE).mean())
     never = float((one.crawls <= _ONCE).mean())
     slowest = bool((np.diff(np.flatnonzero(one.crawls <= _ONCE)) == 1).all() and one.crawls[-1] <= _ONCE)
@@ -188,7 +188,7 @@ def _crawl_findings(one: _SolvedRun, two: _SolvedRun, three: _SolvedRun) -> list
 def _period_findings(
     one: _SolvedRun, two: _SolvedRun, three: _SolvedRun, runs: dict[tuple[str, str], _SolvedRun]
 ) -> list[Finding]:
-    """Judge the findings of Figures 4-6: obsolete pages per period."""
+    """Check the findings of Figures 4-6: obsolete pages per period."""
     below3 = int((one.obsolete < three.obsolete)[:-1].sum())
     below2 = int((one.obsolete < 0.75 * two.obsolete)[:-1].sum())
     before, last = one.obsolete.size - 1, runs["1", "v1 long"].obsolete

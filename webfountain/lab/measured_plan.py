@@ -2,9 +2,8 @@
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For a crawl
 without a budget, `measured_plan` makes a plan on demand, from the census of the store and the measured rate of fetches.
-The cost of a goal (`plan show --goal`) has three parts: the fetches per period that the goal takes, the present number
-of fetches, and the result of slightly fewer fetches. The plan and the cost are only shown, not stored, and no crawl
-follows them.
+The cost of a goal (`plan show --goal`) has three parts: the fetches per period that the goal takes, the present number,
+and the result of slightly fewer fetches. The plan and the cost are only shown, not stored, and no crawl follows them.
 """
 
 from __future__ import annotations

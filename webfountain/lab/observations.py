@@ -123,7 +123,6 @@ def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) 
 
 
 def _columns(path: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of a parquet file as numpy arrays."""
     import pyarrow as pa  # noqa: PLC0415  0.1 s, and most commands read no trace
     import pyarrow.parquet as pq  # noqa: PLC0415
 

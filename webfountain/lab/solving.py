@@ -1,4 +1,4 @@
-"""The optimiser for instance files, as `plan solve` uses it. The mathematics is in `core`."""
+"""The optimiser for instance files, as `plan solve` uses it."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ class ServerProcess:
 
 
 class DemoServer(ServerProcess):
-    """The generated web as a process. Keywords are the options of ``python -m webfountain.lab.demo.web``, with
-    underscores.
+    """The generated web, served by a process of its own. Keywords are the options of ``python -m
+    webfountain.lab.demo.web``, with underscores.
 
     Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. For an option without a value, give True.
     """

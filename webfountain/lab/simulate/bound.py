@@ -4,7 +4,7 @@ A *spell* is the time between two events of a page. During a spell, a copy from 
 during a spell saves obsolete time until the spell ends. Unused fetches may be kept for one day, so a policy with K
 fetches per day makes at most 2K on one day and K D on D days. For any prices of the two limits (on the fetches of one
 day and of all days), the Lagrangian dual is an upper bound on the saved time. The smallest possible share is between
-this lower bound and the share of the policy `clairvoyant`, which is greedy with full knowledge.
+the lower bound and the share of `clairvoyant`, a policy that is greedy with full knowledge.
 """
 
 from __future__ import annotations

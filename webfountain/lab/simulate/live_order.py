@@ -52,12 +52,12 @@ limits how often it ranks.
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, in seconds."""
 _POLLED: Final = 16
-"""Number of fetched pages between two checks of the simulated crawl whether to rank."""
+"""After this many fetched pages, the simulated crawl checks again whether to rank."""
 _TOLERANCE: Final = 1e-4
 
 
 class LiveOrder:
-    """The order of the live crawl, which takes the first page of the best lane."""
+    """Takes the first page of the best lane, as the live crawl does."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

@@ -195,7 +195,9 @@ class Opic(_UnrankedOrdering):
 
 
 class PageRank:
-    """Takes pages by PageRank of the known graph. Pages that were found after the last ranking come last."""
+    """Takes the page with the highest PageRank in the known graph. Pages that were found after the last ranking come
+    last.
+    """
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

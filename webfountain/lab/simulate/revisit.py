@@ -3,7 +3,7 @@
 Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. At the start
 of the trace, all live pages have just been crawled. A page born later is known at once, and counts as obsolete until it
 is fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a
-fetch finds it deleted. The policies are in `rivals` and `planned`.
+fetch finds it deleted.
 
 `fountain` uses the crawl's own objects, which fetch a page when its urgency reaches a price (`at_a_price.AtAPrice`).
 Every policy may keep unused fetches for one day, so a day may have up to 2K fetches.

@@ -142,8 +142,7 @@ class NutchAdaptive:
 
 
 class Clairvoyant(Uniform):
-    """Fetches first the obsolete pages whose next event is farthest in the future. No real crawler can know the next
-    event of a page."""
+    """Fetches first the obsolete pages whose next event is farthest in the future."""
 
     def __init__(self, trace: ChangeTrace) -> None:
         order = np.lexsort((trace.day, trace.page))
