@@ -249,8 +249,8 @@ class Retention:
     def _compact(
         self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
     ) -> TidyResult:
-        """Rewrite files, beginning with the smallest live share, until the folder has at most `goal` bytes. A file is
-        rewritten only if its superseded share is larger than `least`.
+        """Rewrite files, beginning with the file that has the smallest live share, until the folder has at most `goal`
+        bytes. A file is rewritten only if its superseded share is larger than `least`.
         """
         current = self._writer.number
         if self._shares([current], store, unsettled())[0][0] > least:

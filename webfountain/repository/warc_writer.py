@@ -42,7 +42,7 @@ _LEVEL: Final = 1
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
 _HTTP_ANSWER: Final = "Content-Type: application/http; msgtype=response\r\n"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "TRACE", "OPTIONS", "CONNECT", "PATCH"})
-"""Methods whose requests get a request record, because other tools accept them."""
+"""HTTP methods for which a request record is written: those that other tools accept."""
 _PRIVATE: Final = frozenset({"authorization", "proxy-authorization", "cookie"})
 _RENAMED: Final = frozenset({"content-encoding", "transfer-encoding", "content-length"})
 _REASONS: Final = {status.value: status.phrase for status in http.HTTPStatus}

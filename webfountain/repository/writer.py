@@ -113,8 +113,8 @@ class Writer:
                 self._held = -1
 
     def note_moves(self, number: int, moves: Sequence[tuple[Copy, Copy]]) -> None:
-        """Store the (old, new) locations of copied records. Call this method before page records get the new
-        locations."""
+        """Write the (old, new) locations of copied records to the ``.moved`` file. Call this method before page records
+        get the new locations."""
         path = next(self.directory.glob(f"webfountain-*-{number:08d}.warc.gz"))
         with self._trouble("written"), open(beside(path, ".moved"), "ab", opener=open_private) as file:
             file.write(pack_moves(moves))

@@ -265,7 +265,7 @@ def _scoped(query: str, wanted: SearchFilter) -> str:
 
 
 def _key(url: str) -> int:
-    """Return the number by which the index finds a page, which takes half the space of the URL."""
+    """Return a page's key in the index: a number, which takes half the space of the URL."""
     return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 

@@ -29,8 +29,8 @@ PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Beginnings of the URLs of stores on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""Advice in an error message if a folder cannot be used. The advice names the setting too, because Scrapy's own
-commands have no `--store` option.
+"""Advice in an error message if a folder cannot be used, also for Scrapy's own commands, which have no `--store`
+option.
 """
 
 

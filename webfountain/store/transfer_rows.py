@@ -86,7 +86,7 @@ class Value(msgspec.Struct, frozen=True, tag="value", tag_field="row"):
 
 
 class CensusEntry(msgspec.Struct, frozen=True, tag="census", tag_field="row"):
-    """A census row. `counts` contains fetches, changes, seconds, links, births, milliseconds watched."""
+    """A census row. `counts` contains fetches, changes, seconds, links, births, milliseconds between checks."""
 
     period: int
     bucket: int | None

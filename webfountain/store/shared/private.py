@@ -53,7 +53,7 @@ With `appendfsync` "everysec", a SIGKILL lost acknowledged writes in one of 12 t
 
 
 def socket_of(folder: Path) -> Path:
-    """Return a path to the socket in a crawl's folder that no system refuses as too long."""
+    """Return a path to the socket in a crawl's folder, short enough for a Unix socket."""
     data = (folder / "valkey").absolute()
     if len(os.fsencode(data / "socket")) <= _LONGEST_SOCKET:
         return data / "socket"
