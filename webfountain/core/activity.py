@@ -11,7 +11,7 @@ estimated with priors. A new section starts with the rate and activity of its pa
 rate of its section. A fetch that finds a change raises the section's activity since the page's previous fetch; a fetch
 that finds none lowers it. Through the activity, one fetch changes the urgency of every page of its section. The exact
 step of a change is unknown, so the change is divided among the steps between two fetches, in proportion to the hazard.
-After each batch of fetches, expectation maximisation divides the changes of the last `WINDOW` steps anew.
+After each batch of fetches, the changes of the last `WINDOW` steps are divided anew, by expectation maximisation.
 
 A `Memory` stores the state of a site between uses, in about 500 bytes per section.
 

@@ -32,7 +32,7 @@ EARLY: Final = 1e-3
 early crawl to a late one.
 """
 PRIOR_LINKS: Final = 0.02
-"""Number of new URLs that a fetch is assumed to find before any fetch is counted."""
+"""Before any fetch is counted, a fetch is assumed to find this many new URLs."""
 
 
 @dataclass(frozen=True, slots=True)

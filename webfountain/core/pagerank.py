@@ -41,7 +41,7 @@ DAMPENING: Final = 0.85
 """Share of its trust that a page passes on along its links."""
 
 _GAIN: Final = 1e-3
-"""Factor by which corrections must reduce the residual before the residual is computed anew."""
+"""The residual is computed anew once the corrections have reduced it by this factor."""
 
 _KEPT: Final = 4
 """Number of earlier directions that ORTHOMIN keeps."""

@@ -39,7 +39,7 @@ MOST_WORDS: Final = 200_000
 SHARED_WORDS: Final = 20_000
 """Number of the most frequent words that are published, at 10 bytes each."""
 MOST_TEXTS: Final = 1 << 16
-"""Number of texts after which all counts are halved, so that old words fade."""
+"""After this many texts, all counts are halved, so that old words fade."""
 _LONGEST: Final = 20_000
 """Only this many characters of a text are read, about 3,000 words."""
 NEAR: Final = 3

@@ -47,7 +47,7 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Maximum number of records per key that a look-up finds."""
 RATIO: Final = 4
-"""A run is merged with the run before it if that is less than this many times as long."""
+"""A run is merged with the run before it if the earlier run is less than this many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge holds in memory at once."""
 

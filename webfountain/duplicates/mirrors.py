@@ -56,7 +56,7 @@ class _SiteCounts:
 
 
 class Mirrors:
-    """The counts of all sites, which show which sites are mirrors. `key` is the secret key that selects the samples."""
+    """Counts per site, by which mirrors are recognised. `key` is the secret key that selects the samples."""
 
     def __init__(self, *, key: int = 0) -> None:
         self._key = key

@@ -214,7 +214,7 @@ class AtAPrice:
 
 
 def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
-    """Return a plan of one period, which repeats, with a number of recrawls and a price."""
+    """Return a plan with a single, repeating period, a number of recrawls and a price."""
     known = np.array([float(max(pages, 1))])
     return Plan(
         start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),
