@@ -39,8 +39,8 @@ _NOT_PUBLIC_4: Final = tuple(
 a crawl depends on the table.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
-"""All IPv6 addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). All
-other IPv6 addresses are not public, such as link-local (fe80::/10), unique-local (fc00::/7) and SRv6 (5f00::/16)
+"""All IPv6 addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). IPv6
+addresses outside 2000::/3 are not public, such as link-local (fe80::/10), unique-local (fc00::/7) and SRv6 (5f00::/16)
 addresses.
 """
 _NOT_PUBLIC_6: Final = tuple(

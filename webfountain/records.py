@@ -370,13 +370,11 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     revived: int = 0
     """Number of times that a gone page of the site existed again."""
     dead_time: float = 0.0
-    """For gone pages that once had a copy: sum of the times from a check that found the page gone to the next check, in
-    seconds."""
+    """Total time between checks of gone pages that once had a copy, in seconds."""
     born: int = 0
     """Number of URLs that had no page at their first fetch and had a page later."""
     unborn_time: float = 0.0
-    """For URLs that had no page at their first fetch: sum of the times from a check that found no page to the next
-    check, in seconds."""
+    """Total time between fetches of URLs that had no page at their first fetch, in seconds."""
     unborn: int = 0
     """Number of URLs of the site that had no page at their first fetch."""
     unborn_asked: int = 0
@@ -400,7 +398,7 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     owner: str | None = None
     """The ant that crawls the site now, or None."""
     immediate: int = 0
-    """Number of URLs of the site that are fetched before all its others, including leased URLs."""
+    """Number of URLs, including leased ones, that are fetched before all others of the site."""
     epoch: int = 0
     """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0 for the
     order of arrival."""

@@ -1,7 +1,7 @@
 """A private temporary folder that is removed soon after its process ends, even after a kill.
 
 Each process locks a file in its folder, and the operating system releases the lock when the process ends. A new process
-first removes all folders without a held lock.
+first removes all folders whose locks are free.
 """
 
 from __future__ import annotations

@@ -99,8 +99,8 @@ def join(base: str, href: str) -> str | None:
 def from_header(value: str) -> str:
     """Return a URL from a header as browsers read it. `value` is the header's value, decoded as latin-1.
 
-    A value whose bytes are valid UTF-8 is decoded as UTF-8: ``/cafÃ©`` becomes ``/café``. Other bytes outside ASCII are
-    escaped: ``/café`` becomes ``/caf%E9``.
+    A value whose bytes are valid UTF-8 is decoded as UTF-8: ``/cafÃ©`` becomes ``/café``. In a value that is not valid
+    UTF-8, bytes outside ASCII are escaped: ``/café`` becomes ``/caf%E9``.
     """
     if value.isascii():
         return value
@@ -116,7 +116,7 @@ def path_start(url: str) -> int:
 
 
 def path_of(url: str) -> str:
-    """Return the path of a canonical URL. This is ten times as fast as `urlsplit`."""
+    """Return the path of a canonical URL, ten times as fast as `urlsplit`."""
     return url[path_start(url) :].partition("?")[0]
 
 
@@ -127,9 +127,9 @@ def site_of(url: str) -> str:
 
 
 def site_of_text(text: str, name: str = "site") -> str:
-    """Return a site that a user has typed, such as https://example.org, with or without a last slash.
+    """Return a site that a user has typed, such as https://example.org, with or without a slash at its end.
 
-    Raises UrlError if the text is no URL or has a path. `name` is the command's option that the error message names.
+    Raises UrlError if the text is not a URL or has a path. `name` is the command's option that the error message names.
     """
     home = canonical(text)
     if home != site_of(home) + "/":

@@ -132,8 +132,8 @@ def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerC
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
-    """Return the clock that all ants of a store share. A store on a server has the server's clock, and a local store
-    has this machine's clock.
+    """Return the clock that all ants of a store share. For a store on a server, this is the server's clock, for a local
+    store this machine's.
     """
     if store.claims is None or store.claims.time() is None:
         return machine
@@ -185,7 +185,7 @@ def _repository_of(
 
 
 def _importance(collection: Collection, folder: Path, owner: str, at: float) -> LiveImportance | None:
-    """Return the importance of pages, or None if the collection ranks no links."""
+    """Return the importance of pages, or None if the collection does not rank pages."""
     if not collection.is_ranking:
         return None
     from webfountain.ranking.link_importance import live_importance  # noqa: PLC0415  (0.2 s at start)

@@ -142,8 +142,8 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """Return the spider arguments of a starting crawl, before the spider exists. The arguments are read from the local
-    variables of `Crawler.crawl`.
+    """Return the spider arguments of a starting crawl, before the spider exists. The spider arguments are read from the
+    local variables of `Crawler.crawl`.
     """
     frame = sys._getframe()
     while frame is not None:

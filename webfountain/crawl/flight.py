@@ -31,7 +31,7 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""Maps the new request that a downloader middleware returned to the flight of the replaced request."""
+"""For each new request from a downloader middleware, the flight of the request that it replaced."""
 
 
 class FlightListener(Protocol):

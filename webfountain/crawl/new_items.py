@@ -40,7 +40,7 @@ class ItemDigests:
     """The digests of the items that each request gave when it was last made."""
 
     def __init__(self, folder: Path | None) -> None:
-        """Open the file. Raise InputError for a store without a folder, StoreError if the file cannot be opened."""
+        """Open the file. Raise InputError for a store without a folder, and StoreError if the file cannot be opened."""
         if folder is None:
             raise InputError('setting WEBFOUNTAIN_ITEMS: "changed" needs a store in a folder, rocksdb://FOLDER')
         self._file = folder / FILE
@@ -66,8 +66,8 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Write the digests of the requests `pages` (fingerprints) to the file. Call this method after the items are in
-        the feeds. Raises StoreError.
+        """Write to the file the digests for those requests whose fingerprints are in `pages`. Call this method after
+        the items are in the feeds. Raises StoreError.
         """
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:

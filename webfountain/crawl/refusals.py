@@ -99,5 +99,7 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """Return to their queues the refused requests that still wait for the engine at the end of the crawl."""
+        """At the end of the crawl, give up the refused requests that still wait for the engine; the next run makes them
+        again.
+        """
         self._refused.clear()

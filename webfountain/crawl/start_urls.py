@@ -1,6 +1,6 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
-A spider has such a list if it has the attribute `redis_key`, like scrapy-redis's RedisSpider. The spider's
+A spider has a list of start URLs if it has the attribute `redis_key`, like scrapy-redis's RedisSpider. The spider's
 `make_request_from_data`, if any, makes the requests from an entry. The requests from an entry are fetched before other
 pages of their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done,
 another worker takes the entry.

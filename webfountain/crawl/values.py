@@ -3,7 +3,7 @@
 Pickle is never used. A value can be plain data, or an instance of a class of the project (`ProjectClasses`). The class
 can be an Item, a dataclass, an attrs or pydantic class, an Enum or a named tuple. A class is found by its path among
 the loaded modules, and imported only from a package of the project. An instance is restored from its fields without a
-call of ``__init__``. An instance of any other subclass of a plain type, such as str or dict, is restored as the plain
+call of ``__init__``. If a class only extends a plain type, such as str or dict, its instances are restored as the plain
 type.
 """
 

@@ -36,7 +36,7 @@ pages.
 """
 _SITES: Final = 50
 """If more sites than this are active, the pause between two batches grows with their number. A site has to wait for
-several batches per fetch, but meanwhile other sites are fetched from.
+several batches per fetch, but meanwhile the crawl fetches from other sites.
 """
 _LONGEST_S: Final = 0.1
 POLL_S: Final = 0.25

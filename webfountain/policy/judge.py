@@ -139,7 +139,7 @@ class Judge:
 
     def admit(self, site: str, *, seed: str) -> bool:
         """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
-        when a seed redirects. The added site gets the seed's policy.
+        when a seed redirects. The form gets the policy of the seed.
 
         Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself have
         been added to the scope after a redirect.

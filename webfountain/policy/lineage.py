@@ -258,7 +258,7 @@ class Lineage:
         return verdict, depth
 
     def _rootless(self, record: PageRecord, recorded: Provenance) -> Verdict:
-        """Return the policy and trust of a page that is no seed and has no known parent."""
+        """Return the policy and trust of a page that is not a seed and has no known parent."""
         judge, url = self._judge, record.url
         if recorded.arrival == "sitemap" or (recorded.arrival == "unrecorded" and record.depth and not record.source):
             return judge.inherited(url, judge.sitemap(site_of(url), depth=record.depth))

@@ -43,8 +43,8 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Unicode noncharacters that `Spelling` puts in the place of other characters, after it has removed all that the text
-already contains.
+"""Unicode noncharacters that `Spelling` puts in the place of other characters. Noncharacters in the text itself are
+removed first.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")

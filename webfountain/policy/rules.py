@@ -1,7 +1,7 @@
 """Rules by host or URL: a ``[[rule]]`` gives policy and trust to matching pages, whichever page links to them.
 
 A rule replaces the policy that a page inherits from the page that links to it. With rules, a user can trust good
-domains that are no seeds (Policies 2006, Krugler's hand-picked domains), and distrust bad domains. A rule does not
+domains that are not seeds (Policies 2006, Krugler's hand-picked domains), and distrust bad domains. A rule does not
 widen the scope of the collection. A page that a rule matches must pass the allow and deny patterns of its new policy.
 If several rules match a page, the first in the file counts. No rule replaces a policy that a seed's line names.
 

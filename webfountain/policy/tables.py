@@ -224,7 +224,7 @@ class CycleTable(Table, frozen=True):
 
     @property
     def fastest_s(self) -> float:
-        """Mean change interval of pages in bucket 0, in seconds: by default `period`/96, or 15 minutes for a day."""
+        """Mean change interval of pages in bucket 0, in seconds; by default 1/96 of a period."""
         return self.period / 96 if self.fastest is None else float(self.fastest)
 
     @property
@@ -313,8 +313,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    A new page is fetched first if its URL or the text of a link to it is on topic. A new page at most three links away
-    from a page on topic is fetched first, too.
+    A new page is fetched first if its URL or the text of a link to it is on topic. A new page is also fetched first if
+    it is at most three links away from a page on topic.
     """
 
     query: Text

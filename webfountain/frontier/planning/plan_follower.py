@@ -70,7 +70,7 @@ class PlanFollower:
 
     def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
         """Continue with the plan and the price that the store keeps, and return the plan. Ignore the stored plan and
-        return None if another version wrote it, or if the period or the strategy has changed.
+        return None if another version of webfountain wrote it, or if the period or the strategy has changed.
         """
         if data is None or not self.follows_plans:
             return None

@@ -32,8 +32,8 @@ LEAD: Final = 0.25
 urgent pages kept their full turn, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Maximum number of results of fetches that wait for windows outside memory. If more results wait, the window with the
-most of them is loaded next.
+"""Maximum number of results of fetches that wait for windows outside memory; if more wait, the window with the most of
+them is loaded next.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows; no msgpack array starts with them."""
@@ -63,7 +63,7 @@ class Windows(msgspec.Struct, array_like=True):
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
     """For each window, the results of those fetches that were made after the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
-    """For each window, the estimate of its obsolete pages, as the collection's forecast contains it."""
+    """For each window, the estimate of its obsolete pages that was last added to the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
     """For each due page outside memory, by key, the time when the page was made due.
     """

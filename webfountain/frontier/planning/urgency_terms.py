@@ -43,7 +43,7 @@ STEPS: Final = 36
 FEWEST_CHOICES: Final = 2
 """Pages are chosen by urgency only if the mean interval between two visits to a page is at least this many checks."""
 PAUSE: Final = 0.25
-"""Minimum time between two computations of a site that has due pages, as a share of a step."""
+"""Minimum time between two computations of the urgencies of a site that has due pages, as a share of a step."""
 WAKES: Final = 0.5
 """Maximum number of sites, per fetch, that are searched only because the price of a fetch may have fallen."""
 LEAST_WAKES: Final = 6000.0
@@ -52,7 +52,7 @@ LEAST_WAKES: Final = 6000.0
 LESSONS: Final = 0.25
 """Maximum number of sites whose urgencies are computed per fetch."""
 REST: Final = 2.0
-"""The minimum time between two computations of a site is at most this many steps."""
+"""The minimum time between two computations of a site's urgencies is at most this many steps."""
 AT_LEAST: Final = 50.0
 """Even with a small budget, the urgencies of this many sites per second may be computed; this takes 0.5 % of a core."""
 TOGETHER: Final = 40
@@ -211,7 +211,7 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """Minimum time between two computations of a site that has due pages, in seconds."""
+        """Minimum time between two computations of the urgencies of a site that has due pages, in seconds."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:

@@ -177,8 +177,8 @@ class UrgentPages:
     # ------------------------------------------------------------ visits
 
     def observe(self, visits: Sequence[Visit]) -> list[tuple[SiteLease, bytes]]:
-        """Record the results of fetches, for the urgencies of their sites. Return the data that the store must save
-        when it settles the fetches.
+        """Record the results of fetches, to update the urgencies of their sites. Return the data that the store must
+        save when it settles the fetches.
 
         Large sites are saved only after several fetches (`KEEP`), so a crash may lose the newest changes of their
         urgencies.
@@ -199,9 +199,9 @@ class UrgentPages:
         """Adjust the urgencies of a site's pages by their dates in a sitemap or feed. `later` says for each page
         whether its date is later than the time of the stored copy.
 
-        Return the keys of pages that the caller must make due: pages with later dates that are not in memory. If the
-        site's dates were not reliable before, or if half of the dates are later than the copies, no key is returned. If
-        pages are not chosen by urgency, all pages with later dates are returned.
+        Return the keys of pages that the caller must make due: pages outside memory with dates later than their copies.
+        If the site's dates were not reliable before, or if half of the dates are later than the copies, no key is
+        returned. If pages are not chosen by urgency, return the keys of all pages with dates later than their copies.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
@@ -251,8 +251,8 @@ class UrgentPages:
         """Make pages due, ahead of the due pages of their sites, if changes have made them much more urgent than the
         due pages.
 
-        In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent due page.
-        The second most urgent page is compared with the second least urgent due page, and so on.
+        The most urgent page that is not due must be more than `OUTRANKS` times as urgent as the least urgent due page
+        of its site. The second most urgent page is compared with the second least urgent due page, and so on.
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}
@@ -367,7 +367,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add the time at which the site must be searched for urgent pages again."""
+        """Add to a batch of leases the time at which the site must be searched for urgent pages again."""
         del at
         if dealt.site not in self._next_at:
             return dealt

@@ -82,7 +82,7 @@ class UrgentSite:
         self.met: dict[bytes, PageRecord] = {}
         """Records of pages that were fetched for the first time and have no number yet."""
         self.believed = believed
-        """The estimate of the site's obsolete pages, as the collection's forecast contains it."""
+        """The estimate of the site's obsolete pages that was last added to the collection's forecast."""
         self.news = 0
         """Number of fetches and other changes since the site was last encoded."""
         self.kept = kept
@@ -137,9 +137,9 @@ class UrgentSite:
         """Adjust the urgencies of pages by their dates in a sitemap or feed. `later` says for each page whether its
         date is later than the time of the stored copy.
 
-        Return the keys of pages that the caller must make due: pages with a later date that are not in memory. If the
-        site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a sitemap
-        gives all pages today's date.
+        Return the keys of pages that the caller must make due: pages outside memory with dates later than their copies.
+        If the site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a
+        sitemap gives all pages today's date.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
