@@ -71,7 +71,7 @@ class UrlError(InputError):
 
 
 class StoreError(WebfountainError):
-    """The store refused a transaction, or the transaction failed; it has changed nothing."""
+    """The store refused a transaction, or the transaction failed and changed nothing."""
 
 
 class StoreAway(StoreError):

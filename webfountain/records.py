@@ -157,7 +157,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_modified: str | None = None
     depth: int = 0
     history: bytes = b""
-    """The last 24 checks, each with its rounded interval and a flag for a change (`core.change_rate`)."""
+    """The last 24 checks: for each, its rounded interval and whether it found a change (`core.change_rate`)."""
     failures: int = 0
     """Number of consecutive outcomes without a copy (gone, failed, refused), which decides the wait before a retry."""
     due: float | None = None

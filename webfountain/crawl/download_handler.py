@@ -59,12 +59,12 @@ __all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"
 logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
-"""Signal that ends all downloads at once. The signal's argument `word` becomes the error of each download: "cut" if the
+"""The signal that ends all downloads. The signal's argument `word` becomes the error of each download: "cut" if the
 crawl stops, "lapsed" if this ant's leases are no longer valid.
 """
 
 ABORT_SITES: Final = object()
-"""Signal that ends all downloads from `sites` because another ant crawls these sites now."""
+"""The signal that ends all downloads from `sites`, because another ant crawls these sites now."""
 
 
 class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):

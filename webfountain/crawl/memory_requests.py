@@ -54,7 +54,7 @@ class DirectRequests:
         return len(self._waiting)
 
     def put(self, request: Request) -> None:
-        """Queue a request."""
+        """Add a request to the queue."""
         self._stats.inc_value("scheduler/enqueued/memory")
         self._stats.inc_value("scheduler/enqueued")
         self._waiting.append(request)

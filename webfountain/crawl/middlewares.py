@@ -38,7 +38,7 @@ class LandingMiddleware:
     """A middleware that reports the result of each flight to the scheduler."""
 
     def process_response(self, request: Request, response: Response) -> Response:
-        """Report the response of a request to the frontier."""
+        """Report to the frontier the response of a request."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             at, fetched = flight.landing.now(), flight.fetched
@@ -49,7 +49,7 @@ class LandingMiddleware:
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> None:
-        """Report a request that got no response to the frontier."""
+        """Report to the frontier that a request got no response."""
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             ignored = flight.own and isinstance(exception, IgnoreRequest)

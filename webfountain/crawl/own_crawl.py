@@ -181,7 +181,7 @@ class OwnCrawl:
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Queue a start request. Return False for a request that a callback yielded, and do not queue it."""
+        """Add a start request to the queue. Return False for a request that a callback yielded, and do not queue it."""
         if origin_of(request) is not None:
             return False
         self._direct.put(request)

@@ -1,4 +1,4 @@
-"""Store the requests of a Scrapy project's spider in the frontier, and restore these requests when they are leased.
+"""Keep the requests of a Scrapy project's spider in the frontier, and restore them when they are leased.
 
 If a class or callback of a stored request is missing, the request stays in the queue for another version of the
 project. A damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that

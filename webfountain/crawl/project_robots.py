@@ -27,7 +27,7 @@ __all__ = ["BesideMiddleware", "count_robots"]
 
 
 def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: FetchResult) -> None:
-    """Count a fetched robots.txt as Scrapy does. Keep the body of the robots.txt in `bodies`, by host and port, for
+    """Count a fetched robots.txt in Scrapy's stats. Keep the body of the robots.txt in `bodies`, by host and port, for
     downloads that bypass the scheduler.
     """
     if fetched.fetch.kind != "robots":

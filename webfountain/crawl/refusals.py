@@ -39,8 +39,8 @@ def is_one_off(request: Request) -> bool:
 
 
 class Refusals:
-    """Takes the refused requests out of the frontier's batches until their errbacks have been called. Call all methods
-    in the loop thread.
+    """Keeps refused requests out of the frontier's batches until their errbacks have been called. Call all methods in
+    the loop thread.
     """
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
@@ -66,7 +66,7 @@ class Refusals:
         return batch
 
     def make_again_at(self, lease: Lease, due: float) -> None:
-        """Set when the request of a lease is made again, UTC seconds; infinity means never."""
+        """Set the time at which the request of a lease is made again, UTC seconds; infinity means never."""
         self._due[lease.id] = due
 
     def _last(self, acknowledged: LeaseEnd) -> LeaseEnd:

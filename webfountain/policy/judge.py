@@ -49,7 +49,7 @@ __all__ = ["Judge", "Origin", "judge_again"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where the URLs of a batch (the candidates) were found.
+    """Where the URLs of a batch, called candidates, were found.
 
     - `depth`: number of hops from a seed to the candidates.
     - `policy`, `trust`: those of the page that links to the candidates. For seeds and queued URLs they are the

@@ -222,8 +222,8 @@ class KeptSites:
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether the current window should make room for the next: its turn is over, it has no urgent pages, or it
-    is too large.
+    """Return whether the next window should be loaded, because the current window's turn is over, or it has no urgent
+    pages or is too large.
     """
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:

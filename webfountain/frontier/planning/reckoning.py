@@ -1,8 +1,8 @@
 """Compute the urgencies of the pages of many sites at once.
 
 The pages of several sites form one array (`core.site_urgency`), which saves time, because most sites are small. Before
-a computation, the change rates of the sites are updated from their last fetches, and the collection's forecast is
-updated.
+the urgencies are computed, the sites' change rates are updated from their last fetches, and so is the collection's
+forecast.
 """
 
 from __future__ import annotations
