@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING
 
@@ -44,3 +45,15 @@ def test_a_draft_is_gone_whether_its_file_was_written_or_not(tmp_path: Path) -> 
     with draft_of(path) as draft:
         draft.write_bytes(b"whole")
     assert [each.read_bytes() for each in tmp_path.iterdir()] == [b"whole"]
+
+
+def test_a_pipe_or_a_name_of_the_output_is_not_replaced(tmp_path: Path) -> None:
+    pipe, output = tmp_path / "pipe", tmp_path / "output"
+    os.mkfifo(pipe)
+    output.symlink_to("/proc/self/fd/1")  # as /dev/stdout
+    for path in (pipe, output):
+        with pytest.raises(OSError, match="is a device or a pipe, not a file"), draft_of(path) as draft:
+            draft.write_bytes(b"report")
+    assert pipe.is_fifo()
+    assert output.is_symlink()
+    assert len(list(tmp_path.iterdir())) == 2

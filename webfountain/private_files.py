@@ -4,6 +4,7 @@ memory-mapped files that have become shorter.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["draft_of", "is_cut", "private", "replaced"]
+__all__ = ["draft_of", "is_cut", "is_stream", "private", "replaced"]
 
 _OWNER = 0o600
 
@@ -49,8 +50,11 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
 def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `path` when the block ends without an error.
 
-    The file gets the system's default mode, because the user may want to share it.
+    The file gets the system's default mode, because the user may want to share it. A device or a pipe is an OSError,
+    because it would be replaced.
     """
+    if is_stream(path):
+        raise OSError(errno.EINVAL, "is a device or a pipe, not a file", str(path))
     draft = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield draft
@@ -58,6 +62,12 @@ def draft_of(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+
+
+def is_stream(path: Path) -> bool:
+    """Return whether a path leads to a device, a pipe, or an open file of a process, such as /dev/stdout."""
+    is_open_file = path.is_symlink() and str(path.readlink()).startswith("/proc/")
+    return is_open_file or (path.exists() and not path.is_file() and not path.is_dir())
 
 
 def is_cut(path: Path, size: int) -> bool:

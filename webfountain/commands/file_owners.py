@@ -12,6 +12,7 @@ import pwd
 from typing import TYPE_CHECKING
 
 from webfountain.errors import InputError
+from webfountain.private_files import is_stream
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,17 +33,12 @@ def require_writable_folder(file: Path, *, name: str) -> None:
     """
     if file.is_dir():
         raise InputError(f"{name} is a folder")
-    if (file.exists() and not file.is_file()) or _leads_to_stream(file):
+    if is_stream(file):
         raise InputError(f"{name} is a device or a pipe, not a file; a file appears there only when it is complete")
     folder = file.parent
     if not (folder.is_dir() and os.access(folder, os.W_OK)):
         hint = owner_hint(folder) if folder.exists() else ""
         raise InputError(f"{name}: {folder} is not a folder that can be written{hint}")
-
-
-def _leads_to_stream(file: Path) -> bool:
-    """Return whether a path is a link to an open file, such as /dev/stdout, which must not be replaced."""
-    return file.is_symlink() and str(file.readlink()).startswith("/proc/")
 
 
 def owner_hint(place: Path) -> str:
