@@ -66,7 +66,7 @@ class HeldBody:
         self.paused = False
 
     def ask(self, incoming: IncomingBody) -> None:
-        """Record that the request was sent. If it is sent once more, call this method again."""
+        """Record that the request was sent, for the first time or once more."""
         self._budget.ask(self, incoming)
 
     def grow(self, size: int) -> None:

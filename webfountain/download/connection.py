@@ -56,7 +56,7 @@ class Sink(Protocol):
         """Return whether enough of the body was received to end the exchange successfully."""
 
     def take(self, data: bytes) -> None:
-        """Add the next bytes of the body. Raise BadResponse if they cannot be used."""
+        """Add the next bytes of the body. Raise BadResponse if these bytes cannot be used."""
 
     def end(self) -> bytes:
         """Return the complete body. Raise BadResponse if the body is incomplete."""
@@ -66,10 +66,10 @@ class Exchange:
     """One request and its response. The future `done` is resolved when `error` has been set or, after a success, when
     `reader` and `body` are complete.
 
-    `begin` is called when the head of the response is complete. It returns the sink for the body, or raises BadResponse
-    if the body is not wanted. `may_send` is called just before the request is written. If it returns False, the
-    exchange ends with the error "lapsed". `held` is the body's entry in the budget, which the caller releases after a
-    success.
+    `begin` is called when the head of the response is complete. `begin` returns the sink for the body, or raises
+    BadResponse if the body is not wanted. `may_send` is called just before the request is written. If `may_send`
+    returns False, the exchange ends with the error "lapsed". `held` is the body's entry in the budget, which the caller
+    releases after a success.
     """
 
     def __init__(
@@ -177,7 +177,7 @@ class ConnectionOwner(Protocol):
         """Keep a connection for another exchange."""
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the idle connections, if it is one."""
+        """Remove a connection from the idle connections, if it is among them."""
 
     def closed(self) -> None:
         """Record that a connection was closed, so that another one may be opened."""

@@ -83,11 +83,11 @@ class ConnectionPool:
         """Send `data`, wait until `exchange` is done, and return the endpoint to which the request was sent. After a
         failure, `exchange.error` is set.
 
-        The first of `endpoints` is the one that politeness chose. If it does not answer, the other endpoints are tried,
-        each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until politeness allows a request
-        to another endpoint. It is called again after this time, until it returns 0. If the peer closes a kept
-        connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC 9112, section
-        9.3.1).
+        The first of `endpoints` is the one that politeness chose. If this endpoint does not answer, the other endpoints
+        are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until politeness allows
+        a request to another endpoint. The pool calls `turn` again after this time, until the result is 0. If the peer
+        closes a kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC
+        9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -114,7 +114,7 @@ class ConnectionPool:
             self._idle.add(connection, at=time.monotonic())
 
     def drop(self, connection: Connection) -> None:
-        """Remove a connection from the idle connections, if it is one."""
+        """Remove a connection from the idle connections, if it is among them."""
         self._idle.discard(connection)
 
     def closed(self) -> None:
@@ -300,8 +300,8 @@ def _word_of(error: OSError) -> ErrorWord:
 
 
 class IdleConnections:
-    """The idle connections. Each of them is in `_by_endpoint` and in each of its `_orders`, which begin with the
-    connection that has been idle longest.
+    """The idle connections. Each idle connection is in `_by_endpoint` and in each of its `_orders`, which begin with
+    the connection that has been idle longest.
     """
 
     def __init__(self) -> None:
@@ -326,7 +326,7 @@ class IdleConnections:
                 next(iter(order)).abort()
 
     def take(self, endpoint: Endpoint) -> Connection | None:
-        """Remove and return the connection to an endpoint that was used last, or None."""
+        """Remove and return the most recently used connection to an endpoint, or None."""
         while kept := self._by_endpoint.get(endpoint):
             connection = kept[-1]
             self.discard(connection)
@@ -335,7 +335,7 @@ class IdleConnections:
         return None
 
     def discard(self, connection: Connection) -> None:
-        """Remove a connection, if it is idle."""
+        """Remove a connection, if it is among the idle connections."""
         if connection not in self._all:
             return
         endpoint = connection.endpoint

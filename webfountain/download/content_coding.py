@@ -1,6 +1,6 @@
 """Decode a response's body while it is received, within limits against decompression bombs.
 
-A body is decoded completely or refused with an error word, including all gzip members or zstd frames. If a body ends
+A body is decoded completely, including all gzip members or zstd frames, or refused with an error word. If a body ends
 inside a member or frame, the error is "cut". Each step takes at most `_STEP` bytes from the decompressor, to bound the
 memory.
 """
@@ -49,8 +49,8 @@ _ZEROS = re.compile(rb"\0*")
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Values of Content-Encoding with which servers send bodies that are not encoded. Names of charsets count as such
-values, too. A body with any other unknown coding is refused.
+"""Values of Content-Encoding, besides names of charsets, with which servers send bodies that are not encoded. A body
+with any other unknown coding is refused.
 """
 
 
@@ -71,7 +71,7 @@ class Coder(Protocol):
 class _Members:
     """Common part of the decoders of gzip, deflate and zstd. Each gzip member or zstd frame has its own decompressor.
 
-    Invariant: `_member` is None only before, between and after members.
+    Invariant: `_member` is None exactly while no member is being decoded.
     """
 
     __slots__ = ("_count", "_given", "_member")

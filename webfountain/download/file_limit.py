@@ -71,7 +71,7 @@ class FileLimit:
         self._most, self._counted_at = self.open - 1, time.monotonic()
 
     def recount(self) -> None:
-        """Count the open files if this may be necessary, and admit waiting connections."""
+        """Count the open files if the limit is near, and admit waiting connections."""
         if self._waiting or 2 * self.open > self._most:
             self._count()
             self._admit()
@@ -81,8 +81,8 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Let waiting connections open their files while files are free. The first `most` connections need no free
-        file.
+        """Let waiting connections open their files while files are free, and let the first `most` of them do so in any
+        case.
         """
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1

@@ -1,8 +1,8 @@
 """Read one HTTP/1.1 response while it is received.
 
-The reader follows RFC 9112, and accepts what browsers accept, such as bare line feeds and invalid header lines. It
-refuses what could block a crawler, such as endless heads and contradictory lengths (`BadResponse`). Differences from
-llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
+The reader follows RFC 9112, and accepts what browsers accept, such as bare line feeds and invalid header lines. The
+reader refuses what could block a crawler, such as endless heads and contradictory lengths (`BadResponse`). Differences
+from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
 """
 
 from __future__ import annotations

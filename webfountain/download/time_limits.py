@@ -29,7 +29,7 @@ class TimeLimits(NamedTuple):
 
 
 class ExchangeTime:
-    """The clock of one exchange. It runs from `start`, and stands still between `pause` and `resume`."""
+    """The clock of one exchange, which runs from `start`, but stands still between `pause` and `resume`."""
 
     __slots__ = ("_left_s", "_limits", "_paused_at", "_window_end", "_window_taken", "deadline", "started")
 
@@ -53,7 +53,7 @@ class ExchangeTime:
         return max(0.0, self.deadline - time.monotonic())
 
     def pause(self) -> None:
-        """Stop the clock, because the connection is not read."""
+        """Stop the clock while the connection is not read."""
         self._paused_at = time.monotonic()
         self._left_s, self.deadline = self.deadline - self._paused_at, inf
         self._window_end = inf

@@ -224,7 +224,7 @@ class BatchResult:
     hot: set[str] = field(default_factory=set)
     """Sites with new pages on the policy's topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages that are so urgent that they go even before pages that are already leased."""
+    """Sites with known pages so urgent that they must be fetched even before pages that are already leased."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
@@ -262,7 +262,7 @@ class BatchResult:
     waiting: int = 0
     """Number of unfetched pages that are due, or urgent enough to be made due."""
     top: float = inf
-    """No page that is not due is more urgent than this, in seconds."""
+    """Upper bound of the urgencies of pages that are not due, in seconds."""
     level: float = 0.0
     """The `missing`-th highest urgency of pages on sites without due pages, in seconds."""
 

@@ -109,7 +109,7 @@ class Frontier:
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of a Scrapy project's spider. This replaces the calls of `examine` and `finish`."""
+        """Settle a finished request of a Scrapy project's spider, without calls of `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -152,8 +152,8 @@ class Frontier:
     # ---------------------------------------------------------- the end
 
     def close(self) -> None:
-        """Park the sites, give leases back, and close the repository and the store. Call this method after the last
-        batch's result.
+        """Park the sites, give leases back, and close the repository and the store. Call this method after the result
+        of the last batch was applied.
 
         Everything is closed before an error of the store is raised.
         """

@@ -51,8 +51,8 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
-"""If a busy machine stalls the process for up to this time, s, it makes up for the missed fetches, even if periods are
-short. The process makes up for at most _STALL_SHARE of a period's fetches at once.
+"""If a busy machine stalls the process for up to this time, in seconds, the process makes up for the missed fetches,
+even if periods are short. The process makes up for at most _STALL_SHARE of a period's fetches at once.
 """
 _STALL_SHARE: Final = 0.2
 

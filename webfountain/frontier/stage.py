@@ -29,8 +29,8 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """The base class of orders. Its methods do nothing, and a feature overrides the methods that it needs. The class
-    lists the methods in the order in which `WorkExchange` calls them.
+    """The base class of orders. The methods of the base class do nothing, and a feature overrides those that it needs.
+    The class lists the methods in the order in which `WorkExchange` calls them.
     """
 
     due = -inf
@@ -73,8 +73,8 @@ def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _
 
 
 class Stage:
-    """The base class of stages. Its methods do nothing, and a feature overrides the methods that it needs. The class
-    lists the methods in the order in which the worker calls them.
+    """The base class of stages. The methods of the base class do nothing, and a feature overrides those that it needs.
+    The class lists the methods in the order in which the worker calls them.
     """
 
     def lost(self, sites: Sequence[str]) -> None:
@@ -101,7 +101,7 @@ class Stage:
         """Add to the store the requests of a batch and the links in its sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Do this feature's work that requires that all pages of the batch are settled."""
+        """Do the work of this feature that must come after the settlement of all pages in the batch."""
 
     def before_park(self, batch: Batch) -> None:
         """Save what is known about the sites that are about to be parked."""
@@ -153,7 +153,7 @@ class Stage:
         """Finish this feature's work with the last batch of the crawl."""
 
     def close(self) -> None:
-        """Close files and connections. No other method is called afterwards."""
+        """Close files and connections at the end of the crawl."""
 
 
 class Stages:

@@ -70,7 +70,9 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     sites: int = 0
     in_flight: int = 0
     idle_since: float | None = None
-    """Time since which the ant has had nothing in flight and nothing due soon, or None while it has."""
+    """Time at which the ant became idle, or None if the ant is busy. An idle ant has nothing in flight and nothing due
+    soon.
+    """
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None

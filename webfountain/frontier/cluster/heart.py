@@ -33,8 +33,8 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""A warning is logged if the ants' policy files differ for this many heartbeats. After an edit, the files differ for a
-short time.
+"""A warning is logged only if the ants' policy files differ for this many heartbeats, because they always differ
+shortly after an edit.
 """
 
 

@@ -80,7 +80,7 @@ class BorrowedSlots(NamedTuple):
     holder: str
     until: float
     record: SiteRecord | None
-    """The site's record. None if the caller knows the site already, or if the store no longer has it."""
+    """The site's record, or None if the caller already knows the site or the store no longer has it."""
 
 
 class LoanClaims:

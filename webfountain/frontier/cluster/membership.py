@@ -47,8 +47,8 @@ UNEVEN: Final = 0.25
 """An ant's number of sites may differ from the mean by this share of the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""With up to this many ants, each ant reads the notes of all ants. With more ants, only one of them does, because the
-cost would grow with the square of their number.
+"""With up to this many ants, each ant reads the notes of all ants. With more ants, only one ant reads the notes,
+because the cost would otherwise grow with the square of the number of ants.
 """
 
 
@@ -181,7 +181,7 @@ class Membership:
         return mine / max(self.colony.sites + self.colony.ants, mine)
 
     def fair(self) -> float:
-        """Return the mean number of sites per ant. Ants with full disks are not counted."""
+        """Return the mean number of sites per ant with free disk space."""
         return self.colony.sites / self.colony.takers
 
     @property
@@ -220,7 +220,7 @@ class Membership:
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
         """Drop the claims on addresses and guests (`claimed`), then those on the ant's name and roles. The worker
-        thread calls this at the end.
+        thread calls this method at the end of the crawl.
         """
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"{ANT}{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
@@ -265,7 +265,9 @@ def join_ants(
 
 
 def most_sites(mean: float, fewest: int) -> int:
-    """Return how many sites an ant may have. If another ant has too few sites, this is the mean number."""
+    """Return how many sites an ant may have: somewhat more than the mean, or the mean if another ant has too
+    few sites.
+    """
     return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + SPARE_SITES
 
 
@@ -337,8 +339,8 @@ class HeartbeatResult(NamedTuple):
 class Heartbeats:
     """Carries out an ant's heartbeats in a separate thread.
 
-    `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
-    no copies.
+    `reaches` returns whether this ant can read the copies of the ant with a given number. `reaches` is None if this ant
+    stores no copies.
     """
 
     def __init__(
@@ -395,8 +397,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of the notes of all ants. This ant adds them up itself if there are few ants or if it has the
-        role `COUNTING`.
+        """Return the sum of the notes of all ants. This ant adds up the notes itself if there are few ants or if it has
+        the role `COUNTING`.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:

@@ -27,9 +27,7 @@ SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Leases last this many heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""No request is sent in the last part of a term, because clocks differ. The part is this share of the heartbeat
-interval.
-"""
+"""Part of the heartbeat interval before the end of a term in which no request is sent, because clocks differ."""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 

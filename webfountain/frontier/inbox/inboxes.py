@@ -103,7 +103,7 @@ class Inbox(Notes):
         self._was_busy = False
 
     def put(self, note: Note) -> Path:
-        """Write a note to a file. Readers see it only when it is complete. Raises StoreError if the folder is not
+        """Write a note to a file, which readers see only when it is complete. Raises StoreError if the folder is not
         writable.
         """
         name = f"{time.time_ns():020d}-{os.getpid()}-{next(serial)}.json"

@@ -106,7 +106,7 @@ class ReceivedNote(NamedTuple):
 
 
 class DeliveryResult(NamedTuple):
-    """What was done to carry out some notes."""
+    """What changed when some notes were carried out."""
 
     immediate: int = 0
     """Number of URLs that were put on immediate queues."""
@@ -115,7 +115,7 @@ class DeliveryResult(NamedTuple):
     erased: int = 0
     """Number of WARC records that were removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """Notes about forgotten pages and sites. Other ants must erase their copies of these pages, too."""
+    """Notes about forgotten pages and sites, for other ants that must erase their copies, too."""
     drained: tuple[str, ...] = ()
     """Names of the ants that must end."""
 
@@ -271,8 +271,8 @@ class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
     borrower: str
     token: int
     next_at: float
-    """The returned slots may be used from this time, UTC seconds. If `over` is False, the time applies to all slots of
-    the site.
+    """Earliest time of the next request, UTC seconds, in the returned slots or, if `over` is False, in any slot of the
+    site.
     """
     failures: int = 0
     """Number of requests in a row that the site refused."""

@@ -93,8 +93,8 @@ def load_seeds_once(
     now: Callable[[], float],
     rest: Callable[[], bool],
 ) -> SeedReport:
-    """Load the seeds in only one of the ants that start at the same time. The other ants wait until this ant has loaded
-    them.
+    """Load the seeds in only one of the ants that start at the same time. The other ants wait until the seeds are
+    loaded.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ a text and judged links from the answer and the page's record. Facts about a pag
 (`page_judge`). A sitemap yields links, changed pages and further sitemaps (`sitemap_reader`).
 
 Stages of the store worker make extra visits to recognise noise (`extra_visits`) and store redirects of seeds
-(`seed_forms`). They also choose a page's policy if links under several policies lead to it (`conflicts`). Other stages
-apply an edited policy file to known pages (`review_stage`, `policy_review`), and replace pages in a collection of a
-fixed size (`fixed_size`).
+(`seed_forms`). If links under several policies lead to a page, a stage chooses the page's policy (`conflicts`). Other
+stages apply an edited policy file to known pages (`review_stage`, `policy_review`), and replace pages in a collection
+of a fixed size (`fixed_size`).
 """

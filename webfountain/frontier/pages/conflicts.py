@@ -83,7 +83,7 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record to settle. It has the policy of a better link if one was found during the lease."""
+        """Return the record to settle, with the policy of a better link if one was found during the lease."""
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record

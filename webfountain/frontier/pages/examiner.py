@@ -1,7 +1,7 @@
 """Turn a fetch into its page's outcome, new record, links and text.
 
 The examiner computes a body's digest, text and shingles, compares it with the old copy, and updates the page's history
-and bucket byte. It writes nothing to the store or the disk, so it may run in any thread.
+and bucket byte. The examiner writes nothing to the store or the disk, so it may run in any thread.
 """
 
 from __future__ import annotations
@@ -212,9 +212,7 @@ class Examiner:
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
-        """Return the visit of an unchanged page, with the page's links. If the page is a duplicate, they are only
-        logged.
-        """
+        """Return the visit of an unchanged page, with the page's links. The links of a duplicate are only logged."""
         if document.error is not None:
             return visit
         reading = self._pages.content(visit.fetched, document, visit.record)

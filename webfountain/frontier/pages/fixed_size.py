@@ -3,11 +3,11 @@
 If a collection is full, a more important known page replaces its least important page (the refinement decision of Cho
 2000).
 
-A *sweep* reads all records, some with each batch. It counts the known pages in each class of importance, and finds the
-least important pages with a copy. A class of importance is *admitted* if it contains some of the `limits.pages` most
-important known pages, and is better than the class of the page that would be evicted. For each leased new page of an
-admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites, so pages to
-evict are made due to activate their sites.
+A *sweep* reads all records, some with each batch. A sweep counts the known pages in each class of importance, and finds
+the least important pages with a copy. A class of importance is *admitted* if it contains some of the `limits.pages`
+most important known pages, and is better than the class of the page that would be evicted. For each leased new page of
+an admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites, so pages
+to evict are made due to activate their sites.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
 equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository
@@ -54,7 +54,7 @@ evicted.
 _SOON: Final = 0.05
 """A site with new pages that wait for evictions is checked again after this share of the time between two sweeps."""
 _DUPLICATE: Final = -inf
-"""Importance of a page that repeats another page. All other pages are more important."""
+"""Importance of a page that repeats another page, which is lower than that of any other page."""
 
 
 class _Candidate(NamedTuple):
@@ -196,8 +196,8 @@ class Replacement(Stage):
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
         """Lease new pages for a full collection, and evict a less important page for each of them.
 
-        If too few pages can be evicted now, give some new pages back, and make pages due whose sites must become active
-        first.
+        If too few pages can be evicted now, give some new pages back. Make pages of inactive sites due, so that these
+        sites become active.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -244,7 +244,7 @@ class Replacement(Stage):
         return gone
 
     def _summon(self, many: int, *, at: float) -> None:
-        """Make pages of inactive sites due that must be evicted."""
+        """Make pages due that must be evicted but belong to inactive sites."""
         going: dict[str, list[bytes]] = {}
         for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
             if one.site not in self._held and one.key not in self._summoned:

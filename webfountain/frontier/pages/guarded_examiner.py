@@ -4,8 +4,8 @@ A child process reads bodies that may take long (`sandbox.reader`). If the crawl
 page, the next process examines this page alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the site that has
-recently used least time of the reader threads (`ReaderTurns`), so that slow sites do not delay other sites. All sites
-that take much longer than others share one thread.
+recently used the reader threads for the shortest time (`ReaderTurns`), so that slow sites do not delay other sites. All
+sites that take much longer than others share one thread.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ SLOW_S: Final = 0.25
 SLOW_FACTOR: Final = 4.0
 """A site is slow if its mean reading time is more than this multiple of the fastest site's."""
 _FORGET_S: Final = 60.0
-"""Half-life of a site's total reading time, in seconds. The fastest site is determined among sites with a body read
-within this time.
+"""Half-life of a site's total reading time, in seconds. Only a site with a body that was read within this time can be
+the fastest site.
 """
 _SITES: Final = 4096
 """Maximum number of sites whose reading times are in memory."""
@@ -136,7 +136,7 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining. The next crawl fetches pages that are not examined yet once more."""
+        """Stop examining. Pages that are not examined yet are fetched again in the next crawl."""
         self._reader.close()
 
     def close(self) -> None:
@@ -151,8 +151,8 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process. Their leases are given back to the store as long
-    as their sites have other pages.
+    """The stage that postpones pages that may have crashed a process. The leases of such pages are given back to the
+    store as long as their sites have other pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:

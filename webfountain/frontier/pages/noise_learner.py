@@ -1,8 +1,8 @@
 """Learn which parts of pages are noise, and request extra visits to find out.
 
-For policies with `change.learn`, each comparison of a new body with the old copy (`page_comparison`) adds to what is
-known. A page's record stores the parts of the page (`core.noise`). The noise of the `MAX_SITES` sites visited last is
-in memory. A new process learns a site's noise from the records of the site's pages.
+For policies with `change.learn`, noise is learned whenever a new body is compared with the old copy
+(`page_comparison`). A page's record stores the parts of the page (`core.noise`). The noise of the `MAX_SITES` sites
+visited last is in memory. A new process learns a site's noise from the records of the site's pages.
 
 If a part of a page often differs, the page is visited again within seconds, to see whether the part is noise
 (`extra_visits`). At most `EXTRA_SHARE` of all visits are extra visits.

@@ -210,7 +210,7 @@ def counted_text(document: Document, rules: CountingRules) -> str:
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Compare the texts that count of two copies."""
+    """Compare two copies by their lines that count."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)

@@ -1,7 +1,7 @@
 """Judge an examined page: choose its policy, and the links that the policy admits.
 
 Facts about a page (its language, its similarity to a topic, the share of duplicates on its site) can switch the page to
-another policy. The pages that were discovered through a page can switch it, too (`policy_review`).
+another policy. A page can also be switched because of the pages that were discovered through it (`policy_review`).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Choose the policy of an examined page. Return its record with this policy, and its content with
+        """Choose the policy of an examined page. Return the page's record with this policy, and the page's content with
         judged links.
         """
         seen = self._seen(fetched, document, record)
@@ -102,8 +102,8 @@ class PageJudge:
         return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
-        """Add its text to each link. If the link's policy has a topic, also add scores that are computed from the words
-        of the link's URL and text.
+        """Add the link text to each link. If the link's policy has a topic, also add scores that are computed from the
+        words of the link's URL and text.
         """
         far = links_from_hot(record.scores) + 1
         found = []

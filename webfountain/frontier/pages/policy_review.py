@@ -2,8 +2,8 @@
 
 Every page is judged when it is leased, so pages that an edited policy file refuses are not requested. A page with a
 stored copy may be due only in months, although consumers must learn earlier that it is refused. The review therefore
-judges all crawled pages again, a few with each batch. It makes refused pages due at once. A refused page is removed
-without a request, and the change log gets a tombstone.
+judges all crawled pages again, a few with each batch. The review makes refused pages due at once. A refused page is
+removed without a request, and the change log gets a tombstone.
 
 Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The same pass gives
 each page the policy and trust that it would get now from its seed, or from the page that links to it (`_Derivation`).
@@ -73,7 +73,9 @@ class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _DiscoveredCounts(msgspec.Struct):
-    """Numbers of pages discovered through one page: of fetched pages, and of switched pages by their new policy."""
+    """Of the pages discovered through one page, the number that were fetched, and the numbers that were switched, by
+    new policy.
+    """
 
     fetched: int = 0
     switched: Counter[str] = msgspec.field(default_factory=Counter)
@@ -133,8 +135,8 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, after the current round if there is one, and make pages due earlier that would
-        be late.
+        """Read all crawled pages again, and make those due earlier that would be fetched too late. A round in progress
+        is finished first.
         """
         self.is_waiting = False
         if not self.is_done:
@@ -144,7 +146,7 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Also move the pages that were discovered through switched pages, after the current round if there is one."""
+        """Also move the pages that were discovered through switched pages. A round in progress is finished first."""
         if not switched:
             return
         news = tuple(
@@ -231,7 +233,7 @@ class Review:
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
         """Review the next pages. Return how many pages of each site were made due.
 
-        If `schedule` is given, pages that it would fetch too late for their policies are made due earlier.
+        If `schedule` is given, pages that the schedule would fetch too late for their policies are made due earlier.
         """
         due: dict[str, int] = {}
         before, left = self._progress, self._pages
@@ -260,14 +262,16 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make those crawled pages due that the policy file refuses, so that they are removed. Return their number."""
+        """Make crawled pages that the policy file refuses due at once, so that they are removed. Return the number of
+        these pages.
+        """
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return their number."""
+        """Make pages due earlier if their policies require it. Return the number of these pages."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())

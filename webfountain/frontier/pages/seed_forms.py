@@ -1,7 +1,7 @@
 """Store and log the sites to which seeds redirect.
 
-The examiner finds such sites (`Visit.form`), and the judge adds them to the scope of the crawl. They are stored before
-the seed's page is settled, for other ants and for the next start.
+The examiner finds the sites to which seeds redirect (`Visit.form`), and the judge adds these sites to the scope of the
+crawl. The sites are stored before the seed's page is settled, for other ants and for the next start.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap."""
 
     links: list[Link]
-    """The links that the judge accepts, without duplicates. Some may lead to known pages."""
+    """The links that the judge accepts, without duplicates."""
     modified: dict[bytes, float]
     """When each page was last changed, as UTC seconds by page key. Only pages on the site that lists the sitemap are
     included.
@@ -75,8 +75,8 @@ class SitemapParser:
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
         """Return the content of a fetched sitemap. If the fetch failed, the content is empty.
 
-        `site` is the site that lists the sitemap. The dates of its pages are used, even if the sitemap is on another
-        host.
+        `site` is the site that lists the sitemap. The dates of this site's pages are used, even if the sitemap is on
+        another host.
         """
         counts: Counter[str] = Counter()
         if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
@@ -137,8 +137,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` returns the pages of a site to make due. Its second argument says for each page whether the date in the
-        sitemap is later than our copy.
+        """`due` returns the pages of a site to make due. The second argument of `due` says for each page whether the
+        date in the sitemap is later than our copy.
         """
         self._shelf = shelf
         self._due = due
@@ -174,7 +174,9 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages that the sitemap dates later than our copy. They are all due in a crawl without a budget."""
+    """Return all pages that the sitemap dates later than our copy, because all of them are due in a crawl without a
+    budget.
+    """
     del site
     return [key for key, is_later in later.items() if is_later]
 

@@ -1,9 +1,9 @@
 """The active list: the sites that this process crawls now.
 
-The list has a table of the sites (`site_table`), their addresses (`addresses`), the fetches in flight (`flights`) and
-the removal of sites (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and lent
-slots (`slot_lending`). None of these modules uses the store, the disk or the network. The list writes work for the
-store into a batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
+The parts of the list are the table of sites (`site_table`), addresses (`addresses`), fetches in flight (`flights`) and
+departures of sites (`departures`). With several ants, there are also claims on addresses (`cluster.claims`) and lent
+slots (`slot_lending`). The list does not use the store, the disk or the network: it writes work for the store into a
+batch. The loop thread makes all calls, at a cost of O(log sites) per fetch.
 """
 
 from __future__ import annotations
@@ -199,7 +199,7 @@ class ActiveList:
             self._welcome(name, record, batch)
 
     def _take_leases(self, result: BatchResult, batch: Batch) -> None:
-        """Give each site its new leases. If a site has left the list, release them."""
+        """Give each site its new leases. If a site has left the list, release its leases."""
         for name, leases in result.immediate.items():
             if (site := self.sites.by_name.get(name)) is None:
                 batch.release(lease.id for lease in leases)
@@ -214,8 +214,8 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def outrank(self, best: Mapping[str, float], batch: Batch) -> None:
-        """Give back leased pages that are less important than the best new page of their site. `best` gives the
-        importance of this page, by site.
+        """Give back leased pages that are less important than the best new page of their site. `best` contains, for
+        each site, the importance of its best new page.
         """
         for name, importance in sorted(best.items()):
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
@@ -265,8 +265,8 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether every site could have taken more due pages than the store had at its last request for
-        leases.
+        """Return whether, at its last request for leases, every site could have taken more due pages than the store
+        had.
         """
         return all(site.hand.is_short for site in self.sites.by_name.values())
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
-"""If a fetch in flight needs an address that this ant has not claimed yet, it tries again after this time, in
+"""If a fetch in flight needs an address that this ant has not claimed yet, the fetch tries again after this time, in
 seconds.
 """
 
@@ -61,8 +61,8 @@ class AddressGroup(Tier[Fetch]):
         self.is_lent = is_lent
         """True if another ant holds the address and lends this ant some of its slots."""
         self.is_leaving = False
-        """True if this ant gives the address up to another ant. The address then gets no new request, and its sites are
-        parked as soon as possible.
+        """True if this ant gives the address up to another ant. An address that is given up gets no new request, and
+        its sites are parked as soon as possible.
         """
         self.places: dict[Place, None] = {}
 
@@ -89,7 +89,7 @@ class Place:
         self.group, self.fallbacks = group, fallbacks
 
     def wake(self) -> None:
-        """Update when it is the site's turn in its group."""
+        """Update the time of the site's next turn in its group."""
         if self.group is not None:
             self.group.wake(self.hand)
 
@@ -139,7 +139,7 @@ class Addresses:
         return self.add(place, address)
 
     def unresolved(self) -> list[str]:
-        """Return the hosts that must be resolved, and remove them from this list."""
+        """Return and forget the hosts that must be resolved."""
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
@@ -230,7 +230,7 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove the addresses that have no site and an open gate. An address with a shut gate stays, because the gate
+        """Remove each address that has an open gate but no site. An address with a shut gate stays, because the gate
         would also apply to a new site there.
         """
         kept = []
@@ -253,7 +253,7 @@ class Addresses:
     # ------------------------------------------------------ among several ants
 
     def unclaimed(self) -> list[str]:
-        """Return the addresses to claim, and remove them from this list."""
+        """Return and forget the addresses that must be claimed."""
         wanted, self._unclaimed = self._unclaimed, []
         return wanted
 

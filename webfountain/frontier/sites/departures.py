@@ -56,11 +56,10 @@ class Departures:
         self._to_cut: set[str] = set()
 
     def park_idle(self, batch: Batch, *, is_full: bool) -> float:
-        """Park the sites that have nothing due or must be left alone. Return the earliest time at which one of them is
-        due again.
+        """Park the sites that have nothing due or must be left alone. Return the earliest due time of the parked sites.
 
-        `is_full` is True if the list is full and other sites are due. Sites that are blocked or have had many fetches
-        are then parked, too.
+        If the list is full and other sites are due (`is_full`), sites that are blocked or have had many fetches are
+        parked, too.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)

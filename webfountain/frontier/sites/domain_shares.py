@@ -1,9 +1,9 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
 A focused crawl tends to spend its fetches on few large and fast domains (Krugler in Policies 2006). A domain may have
-at most the share `limits.domain_share` of the fetches in the current period, and a few more. A domain that has used its
-share waits until other domains have had more fetches. While a domain waits, no pages of its sites are fetched (`hand`).
-Requests for robots.txt, sitemaps and immediate URLs count, but do not wait.
+at most the share `limits.domain_share` of the fetches in the current period, plus a few fetches in advance. A domain
+that has used its share waits until other domains have had more fetches. While a domain waits, no pages of its sites are
+fetched (`hand`). Requests for robots.txt, sitemaps and immediate URLs count, but do not wait.
 
 A domain with something to fetch is *blocked* if it has used its share or must be left alone. A domain is *busy* if a
 request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain's share is
@@ -83,7 +83,7 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, each: Iterable[FetchCounts]) -> FetchCounts | None:
-        """Add up the ants' counts for the latest period. Return None if there are none."""
+        """Add up the ants' counts for the latest period. Return None if there are no counts."""
         reported = list(each)
         if not reported:
             return None
@@ -147,7 +147,7 @@ class DomainShares:
         self.rest_s = _REST * period_s
         """A site that was parked because its domain used its share returns after this time, in seconds."""
         self.seen: ShareSnapshot | None = None
-        """What the last check found."""
+        """Numbers of busy and blocked domains at the last check."""
 
     def enter(self, site: str) -> DomainShare:
         """Add a newly active site and return its domain."""
@@ -238,7 +238,7 @@ class DomainShares:
         return self._open()
 
     def published(self) -> ShareSnapshot | None:
-        """Return what the last check found, together with the other ants' busy and blocked domains."""
+        """Return the numbers of busy and blocked domains at the last check, including those of other ants."""
         if self.seen is None:
             return None
         busy, blocked = self.seen.busy + self._others.busy, self.seen.blocked + self._others.blocked
@@ -260,8 +260,8 @@ class DomainShares:
         heapq.heapify(self._shut)
 
     def _begin(self, period: int) -> set[str]:
-        """Begin a new period: reset all counts, so that every domain may have fetches again. Return the sites of
-        domains that waited.
+        """Begin a new period: reset all counts, so that every domain may have fetches again. Return the sites whose
+        domains waited for the new period.
         """
         self._period, self._others = period, FetchCounts(period)
         self._fetches, self._share = 0, self._asked
@@ -280,7 +280,7 @@ class DomainShares:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return how many fetches this ant must have made in the period before a domain may have its next one."""
+        """Return how many fetches this ant must have made in the period before a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

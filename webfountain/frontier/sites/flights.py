@@ -85,7 +85,7 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Update when these sites may be fetched, because their domains may now have more fetches."""
+        """Update the next turns of these sites, because their domains may now have more fetches."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
@@ -93,7 +93,7 @@ class Flights:
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
         """Process the end of a download. Call this method exactly once for each fetch that `next` returned. If another
-        process took the site over, its answer is dropped.
+        process took the site over, the answer is dropped.
         """
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
@@ -123,8 +123,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """Process the end of a page fetch whose request was never sent. The caller does not call `landed` in this case.
-        The gates of the site and its address open without a delay.
+        """Process the end of a page fetch whose request was never sent. Call this method instead of `landed`. The gates
+        of the site and its address open without a delay.
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
@@ -163,7 +163,7 @@ class Flights:
 
     def keep(self, lease: LeaseId) -> None:
         """Record that a lease will not end soon, for example because the request's callback yielded requests that must
-        end first. A site with such a lease does not count towards the maximum size of the active list.
+        end first. A site with a lease recorded by `keep` does not count towards the maximum size of the active list.
         """
         self._kept.add(lease)
 

@@ -36,7 +36,7 @@ _HAND_S: Final = 0.2
 
 
 class Hand:
-    """The leased pages of one site and the files that it needs. The next fetch is chosen from them, and takes a slot of
+    """The leased pages and the needed files of one site, from which the next fetch is chosen. Each fetch uses a slot of
     the site's `gate`.
 
     `weights` gets the record of the first never-crawled page, and returns two numbers: the weights of the never-crawled
@@ -189,8 +189,8 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the immediate URLs that waited. The caller must check them against policy and robots.txt
-        again.
+        """Remove and return the immediate URLs that waited. The caller must check these URLs against policy and
+        robots.txt again.
         """
         held, self.held = self.held, []
         return held
@@ -242,7 +242,8 @@ class Hand:
 
 
 def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Return the largest size of a hand if the crawl makes `capacity` fetches per period. None means no limit.
+    """Return the largest size of a hand if the crawl makes `capacity` fetches per period, or an unlimited number for
+    None.
 
     A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages of its site.
     """

@@ -45,8 +45,7 @@ SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "cer
 class Gate:
     """The gate of one site or address: `concurrency` slots, each with its own delay.
 
-    Each request in flight uses a slot, and a slot lent to another ant counts as used. So at most `concurrency` requests
-    are in flight.
+    Each request in flight uses one of `concurrency` slots. A slot that is lent to another ant counts as used.
     """
 
     __slots__ = ("_free", "_is_closed", "_shut_until", "in_flight", "lent_until", "opens_at")
@@ -115,7 +114,7 @@ class Gate:
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
-        """Lend `many` free slots to another ant until `until`. Return when the other ant may use all of them."""
+        """Lend `many` free slots to another ant until `until`, and return when the ant may use all of them."""
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
         self._note_change()
@@ -124,7 +123,7 @@ class Gate:
         return max(lent)
 
     def prolong(self, until: float) -> None:
-        """Let lent slots be used until `until`."""
+        """Allow the use of lent slots until `until`."""
         self.lent_until = max(self.lent_until, until)
 
     def take_back(self, many: int, open_at: float) -> None:
@@ -133,8 +132,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. A slot in use is added after its
-        delay.
+        """Return when another process may use all slots if this process ends at `at`. A slot in use opens for the other
+        process only after its delay.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -152,7 +151,7 @@ class SitePace:
     `politeness.concurrency`.
     """
     keeps_delay: bool = True
-    """True if gates apply `politeness.min_delay` after each request. False if Scrapy's downloader applies a delay
+    """True if gates apply `politeness.min_delay` after each request, and False if Scrapy's downloader applies a delay
     instead.
     """
     crawl_delay: bool = True
@@ -226,11 +225,10 @@ class SitePoliteness:
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
     def landed(self, fetched: FetchResult, address: Gate) -> bool:
-        """Process the end of a fetch, and give its slots back to the two gates. Return whether the site refused the
-        request.
+        """Process the end of a fetch, and give its slots back to the gates of the site and its address. Return whether
+        the site refused the request.
 
-        `address` is the gate of the address at the start of the fetch. Since then, the site may have moved to another
-        address.
+        `address` is the gate that released the fetch, even if the site has moved to another address since.
         """
         rules = self._rules
         min_delay = rules.min_delay if self._pace.keeps_delay else 0.0
@@ -264,8 +262,8 @@ class SitePoliteness:
         return at + self.back_off_s(self.failures)
 
     def without_robots(self, error: str, failures: int, at: float) -> float:
-        """Shut the gate because robots.txt could not be fetched, `failures` times in a row. Return when it
-        opens again.
+        """Shut the gate because robots.txt could not be fetched, `failures` times in a row. Return when the gate opens
+        again.
         """
         self.site_error = error
         rests_until = at + self.back_off_s(failures)
@@ -278,7 +276,7 @@ class SitePoliteness:
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Record that a page could not be read within the time limit. Each such page makes the site wait longer."""
+        """Let the site wait because a page took too long to read. Each slow page makes the wait longer."""
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
@@ -299,7 +297,7 @@ class SitePoliteness:
 
     def _rest(self, fetched: FetchResult) -> None:
         """Shut the gate after a refusal, for the longer of two times: the Retry-After of the answer and the back-off.
-        `SitePace` can switch off either.
+        `SitePace` can switch off the Retry-After or the back-off.
 
         After a refused fetch of robots.txt or a sitemap, the back-off always applies.
         """

@@ -40,7 +40,7 @@ class Sequencer(Protocol[T_co]):
         """
 
     def worth(self) -> float:
-        """Return the worth of the next item. It is inf if other items wait for this item, and -inf if there is
+        """Return the worth of the next item. The worth is inf if other items wait for this item, and -inf if there is
         no item.
         """
 
@@ -78,7 +78,7 @@ class RoundRobin(Generic[T]):
         self._hurried.drop(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Update when an item can be taken from a member. Do nothing if the sequencer is not a member."""
+        """Update the times of a member's next items. Do nothing if the sequencer is not a member."""
         if member in self._members:
             self._place(member)
 
@@ -116,7 +116,7 @@ class RoundRobin(Generic[T]):
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member into the queues where it belongs according to its times."""
+        """Put a member into the queues for its current times."""
         due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)
@@ -151,7 +151,7 @@ class Tier(Generic[T]):
         self._ring.remove(member)
 
     def wake(self, member: Sequencer[T]) -> None:
-        """Update when an item can be taken from a member."""
+        """Update the times of a member's next items."""
         self._ring.wake(member)
         self._above.wake(self)
 

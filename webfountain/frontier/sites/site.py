@@ -86,7 +86,7 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     hand: int
     """Number of pages in the never-crawled and the recrawl queue of the site's hand."""
     immediate: int
-    """Number of immediate URLs that may be requested. `held` is the number of those that wait for robots.txt or an
+    """Number of immediate URLs that may be requested. `held` counts the immediate URLs that wait for robots.txt or an
     address.
     """
     held: int
@@ -95,7 +95,7 @@ class SiteStatistics(msgspec.Struct, frozen=True):
 
 
 class ActiveSite:
-    """One active site. `lease` is its site lease, or None for a guest.
+    """One active site. `lease` is the site lease, or None for a guest.
 
     For a borrowed site, `borrowed_slots` is the number of slots, and `lease` is the site lease of the ant that lends
     them.
@@ -400,8 +400,8 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If the process that crawled the site died, the time of its last request is unknown, and the next request waits for a
-    full delay. If the store's server lost data, that process may still crawl the site until its lease ends. The delay
-    then begins at the end of that lease.
+    full delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay
+    begins at the end of this lease.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

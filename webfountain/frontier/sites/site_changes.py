@@ -135,8 +135,8 @@ class SiteChanges:
         return None if wait <= waited else at + min(wait - waited, again)
 
     def prior(self, believed: Prior) -> Prior:
-        """Return the mean change interval. After few observed changes, it is close to the assumed interval
-        `believed`.
+        """Return the mean change interval, which is close to the assumed interval `believed` after few observed
+        changes.
         """
         return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
 
@@ -186,8 +186,8 @@ class SiteChanges:
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
-    """Return the class of a URL: its source and its first directory. Return None if this would be one class too
-    many.
+    """Return the class of a URL: its source and its first directory. Return None if the site already has `MOST_CLASSES`
+    other classes.
     """
     start = record.url.find("/", 8)
     directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""

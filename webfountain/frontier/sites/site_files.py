@@ -43,7 +43,7 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Maximum number of sitemaps of one site that are read. Any others are counted, but not read."""
+"""Maximum number of sitemaps of one site that are read. Further sitemaps are counted, but not read."""
 MAX_SITEMAP_HOPS: Final = 20
 """Maximum number of redirects in a row for one sitemap."""
 DISALLOWED: Final = "robots.txt"
@@ -200,7 +200,7 @@ class SiteFiles:
         return self._context.obey_robots and self.robots.is_needed(at)
 
     def begin_robots(self, at: float) -> bool:
-        """Request robots.txt if it must be fetched before any page, and return whether this is so."""
+        """Request robots.txt if pages must wait for it, and return whether they must wait."""
         url = self.robots.begin(self._place.name, at)
         if url is not None:
             self._hand.add_robots(self._place.request("robots", url))
@@ -215,8 +215,8 @@ class SiteFiles:
     # -------------------------------------------------------------- sitemaps
 
     def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[FileRequest]:
-        """Request the sitemaps that were not requested within the last period. For those on other hosts, return
-        requests to other sites.
+        """Request the sitemaps that were not requested within the last period. Return requests to other sites for
+        sitemaps on other hosts.
         """
         metrics, elsewhere = self._context.metrics, []
         name = self._place.name

@@ -109,7 +109,7 @@ class SitePages:
         self.served += 1
 
     def settled(self, many: int) -> None:
-        """Record that `many` pages were settled, or that as many fetches of files ended."""
+        """Record that `many` pages were settled or fetches of files ended."""
         self.under_way -= many
 
     # ------------------------------------------------------------------- leases
@@ -120,7 +120,7 @@ class SitePages:
         self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
-        """Request leases. The caller must not do this again before the answer has come."""
+        """Request leases. Do not call this method again before the store's answer has come."""
         self.is_ordered, self._refreshed = True, False
         self._refilled_at = batch.at
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
@@ -217,8 +217,8 @@ class SitePages:
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Add an examined page to the batch, to be settled. Bounds on the time between visits, if the page's policy has
-        any, are applied first.
+        """Add an examined page to the batch, to be settled. If the page's policy bounds the time between visits, the
+        bounds are applied first.
         """
         context = self._context
         if context.judge.bounds_by_policy():
@@ -231,7 +231,9 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. If not, settle the page as refused or failed, or put it off."""
+        """Return whether a leased page may be fetched. If a page may not be fetched, settle it as refused or failed, or put
+        it off.
+        """
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)

@@ -43,7 +43,7 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites that need new leases, because few of their leased pages are left to fetch."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do after their last event. `idle` removes those that have work now."""
+        """Sites that had nothing to do after their last event. `idle` removes the sites that have work again."""
         self.resting: dict[str, ActiveSite] = {}
         """Sites that had to be left alone for long after their last event."""
         self._timers: list[tuple[float, str]] = []
@@ -74,7 +74,7 @@ class SiteTable:
     # ------------------------------------------------------- needs of sites
 
     def note(self, site: ActiveSite, at: float) -> None:
-        """Record what a site needs after an event, and update when it is the site's turn."""
+        """Record what a site needs after an event, and update the site's next turn."""
         state = site.state
         if state is State.OPEN:
             if _runs_low(site):
@@ -181,8 +181,8 @@ class FileRequests:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests for files on inactive sites, by name of the site. They wait until the site's state has come from the
-        store, and the site becomes a guest.
+        """Requests for files on inactive sites, by name of the site. A request waits here until the site's state has
+        come from the store, so that the site becomes a guest.
         """
 
     def take_host(self, name: str) -> list[FileRequest]:
@@ -215,7 +215,9 @@ class FileRequests:
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or its error, to all sites that wait for it, or else to `own`, the site on which it is."""
+        """Give a file, or its error, to all sites that wait for the file, or else to `own`, the site that
+        fetched it.
+        """
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])
         if own is not None and (not requesters or own.files.robots.asking == url):

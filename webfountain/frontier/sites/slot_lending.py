@@ -135,8 +135,8 @@ class SlotLending:
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """Begin to use the slots that other ants lend, as read with a heartbeat. Stop using slots that are no longer
-        lent.
+        """Begin to use the slots that other ants lend, according to the last heartbeat. Stop using slots that are no
+        longer lent.
 
         Fetches of a borrowed site are cancelled before the loan ends, because the ant's term ends no later than the
         loan.
@@ -181,8 +181,8 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop fetching from a borrowed site that refused a request or did not answer. A letter reports this to the
-        lender, which decides how to go on.
+        """Stop fetching from a borrowed site that refused a request or did not answer. A letter to the lender reports
+        the refusal, and the lender decides how to go on.
         """
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:

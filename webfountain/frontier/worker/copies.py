@@ -90,8 +90,8 @@ class RepositoryCopyWriter(CopyWriter):
 
 
 class LostCopies(Stage):
-    """The stage that detects lost copies. It removes the location and validators of a lost copy from the leased record,
-    so that the page is fetched in full.
+    """The stage that detects lost copies. The stage removes the location and validators of a lost copy from the leased
+    record, so that the page is fetched in full.
     """
 
     def __init__(self, repository: Repository) -> None:

@@ -127,7 +127,7 @@ class Discovery(Stage):
 
 
 class LearnedSites(Stage):
-    """The stage that collects data about active sites, which are saved with the next settlement."""
+    """The stage that collects data about active sites and saves them with the next settlement."""
 
     def __init__(self) -> None:
         self._learned: dict[str, SavedSiteData] = {}
@@ -275,7 +275,7 @@ class Settlement:
     def _outcomes(
         self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
-        """Return the outcomes, completed by copies, numbers of new links, and current policies."""
+        """Return the outcomes, to which copies, numbers of new links, and current policies are added."""
         visited = iter(zip(judged, copies, strict=True))
         outcomes = []
         for ended in ends:

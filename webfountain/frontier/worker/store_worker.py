@@ -63,8 +63,8 @@ COUNTS: Final = "role/counts"
 """Name of the claim that has the counts as its note. The ant that last computed the counts owns the claim."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Stored counts may be this old for an ant without sites, in seconds. They may be `_BUSY_AGE_S` old for an ant with
-sites.
+"""Maximum age of stored counts that an ant without sites uses, in seconds. For an ant with sites, the maximum age of
+stored counts is `_BUSY_AGE_S`.
 """
 
 
@@ -262,7 +262,7 @@ class StoreWorker:
         return fresh_share(self._store, counted, self._outlook(), at)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
-        """Return the result of a function of the store. The function must not disturb the worker's batches."""
+        """Call `function` with the store, and return the result. The function must not disturb the worker's batches."""
         return function(self._store)
 
     def give_back(self, batch: Batch) -> None:
