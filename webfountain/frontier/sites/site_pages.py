@@ -231,7 +231,7 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. If a page may not be fetched, settle it as refused or failed, or put
+        """Return whether a leased page may be fetched. Otherwise settle the page as refused or failed, or put
         it off.
         """
         assert fetch.lease is not None
