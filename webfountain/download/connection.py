@@ -120,14 +120,14 @@ class Exchange:
         return complete
 
     def pause(self) -> None:
-        """Stop reading and stop the clock."""
+        """Stop reading, and stop the clock of this exchange."""
         self.time.pause()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
             self.connection.transport.pause_reading()
 
     def resume(self) -> None:
-        """Read again and start the clock."""
+        """Go on reading, and start the clock of this exchange again."""
         self.time.resume()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
@@ -265,8 +265,8 @@ class Connection(asyncio.Protocol):
 def check_certificates(context: ssl.SSLContext) -> None:
     """Set up a TLS context so that, as in browsers, only valid certificates of the host are accepted.
 
-    Without this check, anyone on the network path could change a page. With this check, pages behind an invalid
-    certificate cannot be fetched.
+    Without certificate checks, anyone on the network path could change a page. Because of these checks, pages behind an
+    invalid certificate cannot be fetched.
 
     The certificate authorities come from SSL_CERT_FILE and SSL_CERT_DIR, else from the system, else from certifi.
     """

@@ -100,8 +100,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch: the obsolete time, s, that a fetch of a known page must be expected to save. If the price is
-    None, urgency does not decide which pages are fetched.
+    """Price of a fetch: the least obsolete time, in seconds, that the fetch of a known page must save on average. If
+    the price is None, urgency does not decide which pages are fetched.
     """
     budget: float | None = None
     """Number of fetches per period that the plan allows all ants together; None without a plan."""

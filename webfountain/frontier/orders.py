@@ -323,7 +323,7 @@ class Polls(Order):
 class RankTurns(Order):
     """Asks the worker every two seconds to compute importances of pages.
 
-    An idle ant asks only with batches that also read the inbox.
+    An idle ant sends this request only in batches that also read the inbox.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

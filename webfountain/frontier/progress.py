@@ -97,7 +97,7 @@ class TokenBucket:
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
-        """Spend one page of the budget. Only `share` of the whole budget belongs to this process."""
+        """Count one page against the budget. Only `share` of the whole budget belongs to this process."""
         self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
@@ -170,7 +170,7 @@ class Progress:
         return held > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
 
     def spend(self, at: float) -> None:
-        """Spend one page of the budget."""
+        """Count one page against the budget."""
         self._pace.take(at, share=self.share)
         self._handed_out += 1
 

@@ -55,7 +55,7 @@ def keys_of_url(store: PageRecords, url: str) -> Sequence[bytes]:
 
 
 def requests_of(store: PageRecords, url: str) -> list[bytes]:
-    """Return the keys of all requests for a canonical URL, by reading every record of the site."""
+    """Return the keys of all requests for a canonical URL, by reading every record of the URL's site."""
     return [key for _, key, record in store.keyed(site=site_of(url)) if record.url == url]
 
 

@@ -110,7 +110,7 @@ class Stage:
         """Adopt an edited policy file."""
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages and sites due. Sites that leave the active list are already parked."""
+        """Make pages and sites due. When this method is called, sites that leave the active list are already parked."""
 
     # ---------------------------------------------- sites and leases
 

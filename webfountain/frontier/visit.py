@@ -167,7 +167,7 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
 
 
 def put_off(lease: Lease, *, due: float) -> Outcome:
-    """Return the end of a leased page that is not worth a fetch before `due`. Nothing else changes."""
+    """Return the outcome of a leased page that is not worth a fetch before `due`. Only the page's due time changes."""
     return Outcome(lease.id, "refused", msgspec.structs.replace(lease.record, due=due))
 
 

@@ -27,7 +27,7 @@ SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Leases last this many heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""Part of the heartbeat interval before the end of a term in which no request is sent, because clocks differ."""
+"""Clocks differ, so no request is sent at the end of a term, for this share of the heartbeat interval."""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 

@@ -65,7 +65,7 @@ class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
 
 
 class ForgetNote(msgspec.Struct, frozen=True, tag="forget", tag_field="note"):
-    """A note that removes a page for good or, without a canonical `url`, a whole site."""
+    """A note that removes a page for good, or a whole site if `url` is None."""
 
     site: str
     url: str | None = None
@@ -264,7 +264,7 @@ class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
     """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). If the site refused
-    a request, the borrower first reports this in a letter whose `over` is False.
+    a request, the borrower first sends a letter with `over` set to False.
     """
 
     site: str

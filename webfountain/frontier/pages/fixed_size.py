@@ -54,7 +54,7 @@ evicted.
 _SOON: Final = 0.05
 """A site with new pages that wait for evictions is checked again after this share of the time between two sweeps."""
 _DUPLICATE: Final = -inf
-"""Importance of a page that repeats another page, which is lower than that of any other page."""
+"""Importance of a duplicate, lower than that of every other page."""
 
 
 class _Candidate(NamedTuple):

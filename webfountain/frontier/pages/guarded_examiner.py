@@ -151,8 +151,8 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process. The leases of such pages are given back to the
-    store as long as their sites have other pages.
+    """The stage that postpones pages that may have crashed a process: it gives their leases back as long as their sites
+    have other pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:

@@ -222,7 +222,7 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def renew(self, leases: Sequence[SiteLease]) -> None:
-        """Extend the leases of sites. An older lease of a site is ignored."""
+        """Extend the leases of sites. A lease that is older than the site's current lease is ignored."""
         for lease in leases:
             if (site := self.sites.by_name.get(lease.site)) is not None:
                 site.renew(lease)

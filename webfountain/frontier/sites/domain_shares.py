@@ -147,7 +147,7 @@ class DomainShares:
         self.rest_s = _REST * period_s
         """A site that was parked because its domain used its share returns after this time, in seconds."""
         self.seen: ShareSnapshot | None = None
-        """Numbers of busy and blocked domains at the last check."""
+        """Numbers of this process's busy and blocked domains at the last check."""
 
     def enter(self, site: str) -> DomainShare:
         """Add a newly active site and return its domain."""

@@ -242,8 +242,8 @@ class Hand:
 
 
 def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Return the largest size of a hand if the crawl makes `capacity` fetches per period, or an unlimited number for
-    None.
+    """Return the largest size of a hand in a crawl with `capacity` fetches per period, or without a limit if `capacity`
+    is None.
 
     A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages of its site.
     """

@@ -41,7 +41,7 @@ MOST_CLASSES: Final = 24
 source and directory.
 """
 _AGAIN: Final = 0.25
-"""Share of its wait so far after which a gone page that is not worth the price is considered again."""
+"""A gone page whose request is put off is checked again after this share of the time since its last request."""
 _SITE: Final = ""
 """Name of the class that contains all URLs of the site."""
 
@@ -121,10 +121,10 @@ class SiteChanges:
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
 
     def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
-        """Return until when the request of a due page is put off, or None if the page is requested now.
+        """Return the time until which a due page must be put off, or None if the page may be requested now.
 
-        The due time of a gone page was computed from the price at its last request. If the price has risen since, the
-        request may not be worth it now. Then the page is considered again later, because the price may have fallen.
+        A gone page is put off if the price of a fetch has risen since its last request, so that another request is not
+        worth the price yet. The page is checked again later, because the price may fall.
         """
         if price is None or record.state != "gone" or record.immediate is not None or record.last_crawled is None:
             return None
@@ -169,7 +169,8 @@ class SiteChanges:
     def _wait_of_gone(self, page: PageRecord, *, gone_s: float, price: float | None, believed: Prior) -> float:
         """Return the seconds between two requests of a gone page, from one to `LONGEST` periods.
 
-        `gone_s` is the shortest time for which the page can have been gone at the first of the requests, s.
+        `gone_s` is a lower bound, in seconds, of the time for which the page was gone before the first of the two
+        requests.
         """
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
