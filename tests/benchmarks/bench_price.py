@@ -172,6 +172,13 @@ class PacedDrive(Drive):
             waking = [at for at in (self.frontier.wake_at(), self.frontier.work_at()) if at > now]
             self.clock.set(max(min([self.work_at, end, *(each[0] for each in self.flying[:1]), *waking]), now))
 
+    def take_pages(self) -> int:
+        """Return the number of page fetches since the last call, and drop log and items, which no crawl keeps."""
+        pages = len(self.asked())
+        self.log.clear()
+        self.items.clear()
+        return pages
+
 
 def main() -> None:
     """Set up, crawl, and print the figures."""
@@ -303,7 +310,7 @@ def crawl(
             setattr(part, name, _timed(getattr(part, name), name, spent))
     drive = PacedDrive(collection, web.answer, store=store, clock=clock, active_sites=1000)
     polled = range(min(OBSERVED, len(web.names)))
-    shares, used = [], []
+    shares, used, fetches = [], list[int](), 0
     begun, web.cpu = time.process_time(), 0.0
     outside = 0.0
     polls = int(days * POLLS)
@@ -312,14 +319,15 @@ def crawl(
         before = time.process_time()
         shares.append(web.obsolete(polled, clock.now()))
         outside += time.process_time() - before
-        used.append(sum(kind == "page" for _, kind, _ in drive.log))
+        fetches += drive.take_pages()
+        used.append(fetches)
         price = drive.frontier.planner.follower.schedule.price
         if poll == polls // 2:  # from here on: before, the price of a store that was made at once has to be found
             middle = time.process_time() - begun - outside - web.cpu, sum(spent.values())
         print(f"  day {poll / POLLS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
     cpu = time.process_time() - begun - outside - web.cpu
     half = len(used) // 2
-    fetches, later = used[-1], used[-1] - used[half - 1]
+    later = fetches - used[half - 1]
     late = later / (capacity * (len(used) - half) / POLLS)
     selection = sum(spent.values())
     cpu_later, selection_later = cpu - middle[0], selection - middle[1]

@@ -1,11 +1,13 @@
-"""Rankers that have carried out a job when they return."""
+"""Rankers that have carried out a job when they return, and waiting for one that has not."""
 
 from __future__ import annotations
 
-from webfountain.ranking.link_log import compact
-from webfountain.ranking.ranker_process import Job, carry_out
+import time
 
-__all__ = ["AtOnce", "WithShards"]
+from webfountain.ranking.link_log import compact
+from webfountain.ranking.ranker_process import Job, Ranker, carry_out
+
+__all__ = ["AtOnce", "WithShards", "wait_for"]
 
 
 class AtOnce:
@@ -38,3 +40,11 @@ class WithShards(AtOnce):
     def start(self, job: Job) -> None:
         super().start(job)
         compact(job.links)
+
+
+def wait_for(ranker: Ranker) -> None:
+    """Wait until the ranker's job has ended."""
+    end = time.monotonic() + 240
+    while ranker.is_busy():
+        assert time.monotonic() < end, "the job does not end"
+        time.sleep(0.01)

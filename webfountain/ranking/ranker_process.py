@@ -1,21 +1,25 @@
 """The ranker runs in a process of its own, with the lowest priority.
 
-``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, ranks the link log and publishes an epoch. At most
-one ranker runs for each folder of scores. If the ranker is killed, the log stays readable and the crawl keeps using the
-last scores.
+``python -m webfountain.ranking.ranker_process`` reads a name of a file from standard input. It reads a `Job` from this
+file, ranks the link log and publishes an epoch. Then it waits for the next name. At most one ranker runs for each
+folder of scores. If the ranker is killed, the log stays readable and the crawl keeps using the last scores.
 """
 
 from __future__ import annotations
 
 import fcntl
+import io
 import logging
 import os
+import select
 import signal
 import subprocess
 import sys
+import time
 import weakref
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
-from typing import Final, Protocol
+from typing import IO, Final, Protocol
 
 import msgspec
 
@@ -33,6 +37,12 @@ _MOST_LINES: Final = 20
 
 LEAST_COST_S: Final = 0.6
 """CPU time of a ranking of only a few pages, in seconds."""
+KEPT_S: Final = 60.0
+"""Time for which an idle process waits for the next job, in seconds."""
+KEPT_BELOW_S: Final = 2.0
+"""CPU time of a job up to which its process waits for the next job, in seconds. The process of a longer job ends, to
+free its memory.
+"""
 FEWEST_SEGMENTS: Final = 16
 """If the log has at least this number of segments, the process compacts it before a ranking."""
 
@@ -49,6 +59,13 @@ class Job(msgspec.Struct, frozen=True):
     at: float
     trusted: dict[str, float] = {}
     newer_than: float = 0.0
+
+
+class JobEnd(msgspec.Struct, frozen=True):
+    """The answer of the ranker process to a job: its CPU time in seconds, and lines for the log."""
+
+    cost_s: float
+    said: list[str]
 
 
 class Ranker(Protocol):
@@ -76,10 +93,17 @@ class Ranker(Protocol):
 
 
 class RankerProcess:
-    """Runs each ranking job in a new process."""
+    """Runs ranking jobs in a process that stays for the next job.
+
+    The start of the process takes three quarters of the CPU time of a small ranking, and a young crawl ranks often. The
+    process ends when it was idle for `KEPT_S`, or after a job that took longer than `KEPT_BELOW_S`.
+    """
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+        self._is_working = False
+        self._idle_since = 0.0
+        self._error: str | None = None
         self._cost_s = LEAST_COST_S
 
     def start(self, job: Job) -> None:
@@ -87,61 +111,91 @@ class RankerProcess:
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with private(file) as written:
             written.write(msgspec.msgpack.encode(job))
-        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
-        # It gets its own session, because signals from the terminal are meant for the parent.
-        self._process = subprocess.Popen(  # noqa: S603  (ourselves)
-            [sys.executable, "-P", "-m", "webfountain.ranking.ranker_process", str(file)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-            start_new_session=True,
-        )
-        weakref.finalize(self, _dispose, self._process)
+        if self._process is not None and self._process.poll() is not None:
+            self.stop()  # it was killed from outside
+        if self._process is None:
+            self._process = _begin()
+            weakref.finalize(self, _dispose, self._process)
+        self._error, self._is_working = None, True
+        with suppress(BrokenPipeError):  # then `is_busy` finds that the process has ended
+            _pipe(self._process.stdin).write(os.fsencode(file) + b"\n")
 
     def is_busy(self) -> bool:
         process = self._process
-        if process is None or process.returncode is not None:
+        if process is None:
             return False
-        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
-        if not ended:
+        if not self._is_working:
+            if time.monotonic() > self._idle_since + KEPT_S:
+                self.stop()
+            return False
+        answers = select.poll()
+        answers.register(_pipe(process.stdout), select.POLLIN)
+        if not answers.poll(0):
             return True
-        process.returncode = os.waitstatus_to_exitcode(status)
-        self._cost_s = usage.ru_utime + usage.ru_stime
-        if not process.returncode and process.stderr is not None:
-            with process.stderr as said:
-                for line in said.read().decode(errors="replace").splitlines():
-                    logger.warning("%s", line)
+        answer = _pipe(process.stdout).readline()
+        if answer:
+            self._end(msgspec.json.decode(answer, type=JobEnd))
+        else:
+            self._fail(process)
         return False
 
     def cost_s(self) -> float:
         return self._cost_s
 
     def failed(self) -> str | None:
-        process = self._process
-        if (
-            process is None
-            or self.is_busy()
-            or not process.returncode
-            or process.stderr is None
-            or process.stderr.closed
-        ):
+        if self.is_busy():
             return None
-        with process.stderr as errors:
-            lines = errors.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else f"it ended with {process.returncode}"
+        error, self._error = self._error, None
+        return error
 
     def stop(self) -> None:
+        self._is_working = False
         if self._process is not None:
             _dispose(self._process)
             self._process = None
+
+    def _end(self, end: JobEnd) -> None:
+        """Record that a job has ended without an error."""
+        self._is_working, self._idle_since, self._cost_s = False, time.monotonic(), end.cost_s
+        for line in end.said:
+            logger.warning("%s", line)
+        if end.cost_s > KEPT_BELOW_S:
+            self.stop()
+
+    def _fail(self, process: subprocess.Popen[bytes]) -> None:
+        """Record that the process has ended during a job. The last line of its traceback is the error."""
+        lines = _pipe(process.stderr).read().decode(errors="replace").strip().splitlines()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self._cost_s = usage.ru_utime + usage.ru_stime
+        self._error = lines[-1] if lines else f"it ended with {process.returncode}"
+        self.stop()
+
+
+def _begin() -> subprocess.Popen[bytes]:
+    path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+    # It gets its own session, because signals from the terminal are meant for the parent.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "webfountain.ranking.ranker_process"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,
+    )
+
+
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+    assert pipe is not None
+    return pipe
 
 
 def _dispose(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
-    if process.stderr is not None:
-        process.stderr.close()
+    for pipe in (process.stdin, process.stdout, process.stderr):
+        _pipe(pipe).close()
 
 
 def carry_out(job: Job) -> int | None:
@@ -184,10 +238,18 @@ def _ranked(job: Job, folder: Path) -> int:
 
 
 def main() -> None:
-    """Run the job that a file describes."""
+    """Run the jobs in the files that standard input names, one a line, and answer each with a line."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICE)
-    carry_out(msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=Job))
+    spent = 0.0
+    for name in sys.stdin.buffer:
+        job = msgspec.msgpack.decode(Path(os.fsdecode(name.rstrip(b"\n"))).read_bytes(), type=Job)
+        with redirect_stderr(io.StringIO()) as said:
+            carry_out(job)
+        before, spent = spent, time.process_time()
+        answer = msgspec.json.encode(JobEnd(spent - before, said.getvalue().splitlines()))
+        sys.stdout.buffer.write(answer + b"\n")
+        sys.stdout.buffer.flush()
 
 
 if __name__ == "__main__":
