@@ -89,7 +89,9 @@ def test_an_idle_process_that_was_killed_is_replaced(ranker: RankerProcess, job:
     assert ranker.failed() is None
 
 
-def test_a_failure_is_told_once_and_the_next_job_begins_anew(ranker: RankerProcess, job: Job, tmp_path: Path) -> None:
+def test_a_failure_is_reported_once_and_the_next_job_begins_anew(
+    ranker: RankerProcess, job: Job, tmp_path: Path
+) -> None:
     ranker.start(job)
     os.kill(process_of(ranker), signal.SIGKILL)
     wait_for(ranker)
