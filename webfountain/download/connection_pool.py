@@ -80,8 +80,8 @@ class ConnectionPool:
         repeatable: bool,
         turn: Callable[[Endpoint], float] | None = None,
     ) -> Endpoint:
-        """Send `data`, wait until `exchange` is done, and return the endpoint to which the request was sent. After a
-        failure, `exchange.error` is set.
+        """Send `data`, wait until `exchange` is done, and return the endpoint that was used. After a failure,
+        `exchange.error` is set.
 
         The first of `endpoints` is the one that politeness chose. If this endpoint does not answer, the other endpoints
         are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until politeness allows

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["ROBOTS_BYTES", "Authority", "Fetcher", "Terms", "allowed", "authority_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
-"""Maximum number of bytes of a robots.txt that are read, which must be at least 500 KiB (RFC 9309, section 2.5)."""
+"""Maximum number of bytes that are read of a robots.txt. RFC 9309, section 2.5, requires at least 500 KiB."""
 
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)
 

@@ -225,8 +225,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. If there are several ants, each ant takes at most slightly more than
-    an equal part of the sites.
+    """Takes sites from the store and parks sites. If there are several ants, no ant takes many more sites than the
+    others.
     """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:

@@ -150,7 +150,8 @@ class Progress:
     def limit(self, at: float) -> str:
         """Return in words what limits the rate of fetches now.
 
-        `Frontier.next` checks the causes in the same order, so the first one that applies is the actual limit.
+        The causes are checked in the order in which `Frontier.next` checks them, so the first cause that applies is the
+        actual limit.
         """
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),

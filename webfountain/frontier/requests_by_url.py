@@ -35,8 +35,8 @@ REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. One record is not
-enough, because `webfountain now` may have added a URL without a request.
+"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. A single record
+would not show this, because `webfountain now` may have added a URL without a request.
 """
 
 

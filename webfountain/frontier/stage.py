@@ -88,7 +88,7 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what was learned from the fetched pages, after their copies are written and before their links are
+        """Save what was learned from the fetched pages, after their copies are written and before their links are
         discovered.
         """
 

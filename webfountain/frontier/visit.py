@@ -181,8 +181,8 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the outcome of a request whose answer was not examined. Either a Scrapy project's spider handled the
-    answer, or the site was given up before the request.
+    """Return the outcome of a request whose answer was not examined, because a Scrapy project's spider handled it or
+    its site was given up.
 
     The crawl does not request the page again. The error `REPLACED` means that a retry or redirect replaced the request.
     """

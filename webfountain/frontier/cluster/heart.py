@@ -1,6 +1,6 @@
 """Request the heartbeats of one ant in the loop thread, and apply their results.
 
-The ant drops sites and addresses that other ants have taken over before its next term begins (`membership`). Each ant
+Before its next term begins, the ant drops sites and addresses that other ants have taken over (`membership`). Each ant
 reports a digest of its policy file, and one ant logs if the files differ.
 """
 

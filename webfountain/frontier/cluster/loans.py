@@ -94,8 +94,8 @@ class LoanClaims:
         self._owner = owner
 
     def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
-        """Extend the loans to running ants, and return the loans that were not extended. Loans of sites whose leases
-        this ant has lost (not in `sites`) are not extended, either.
+        """Extend each loan to a running ant if the loan's site is in `sites`. Return the loans that were not
+        extended.
         """
         if not loans:
             return []

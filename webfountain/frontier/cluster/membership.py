@@ -1,9 +1,9 @@
 """Manage an ant's term and roles, and its share of the sites and of the budget.
 
 When a heartbeat is due, the loop thread makes a `request`. A separate thread carries out the heartbeat (`Heartbeats`),
-so that no lease expires during a long batch. The loop thread then drops lost sites and claims (`heart`), and begins a
-new term (`take_in`). Each ant's number of sites is kept within about a quarter of the mean (`most_sites`, `surplus`).
-An ant that shares its store with no other ant is a `LoneAnt`.
+so that no lease expires during a long batch. After a heartbeat, the loop thread drops lost sites and claims (`heart`),
+and begins a new term (`take_in`). Each ant's number of sites differs from the mean by at most about a quarter
+(`most_sites`, `surplus`). An ant that shares its store with no other ant is a `LoneAnt`.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
 
 
 def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
-    """Add, replace or remove the block of a canonical prefix. Also remove ended blocks.
+    """Add, replace or remove the block of a canonical prefix, and remove ended blocks.
 
     If another process is changing the list, do nothing and return False.
     """

@@ -56,7 +56,9 @@ class ExtraVisits(Stage):
         return found
 
     def _link(self, due: float, site: str, key: bytes) -> Link | None:
-        """Return a link to the page, or None if the page was removed from the store or fetched for another reason."""
+        """Return a link to the page of an extra visit. Return None if the page was removed from the store or fetched
+        for another reason.
+        """
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None
 

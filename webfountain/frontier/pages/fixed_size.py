@@ -6,8 +6,8 @@ If a collection is full, a more important known page replaces its least importan
 A *sweep* reads all records, some with each batch. A sweep counts the known pages in each class of importance, and finds
 the least important pages with a copy. A class of importance is *admitted* if it contains some of the `limits.pages`
 most important known pages, and is better than the class of the page that would be evicted. For each leased new page of
-an admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites, so pages
-to evict are made due to activate their sites.
+an admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites. Pages
+that must be evicted are therefore made due, so that their sites become active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
 equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository

@@ -170,8 +170,8 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the mean, in which later bodies count more, and the total `spent_s`, which halves after
-    each half-life. `at` is the time of the latest body.
+    """Reading times of a site: the mean `mean_s`, in which later bodies count more, and the total `spent_s`, which
+    decays. `at` is the time of the latest body.
     """
 
     mean_s: float

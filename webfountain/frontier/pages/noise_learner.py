@@ -46,7 +46,7 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns noise in one crawling process. Any thread may call its methods.
+    """Learns noise in one crawling process. Any thread may call the methods of this class.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ _WITNESSES: Final = 50_000
 
 
 class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
-    """A page that was moved to another policy, and whose discovered pages must be moved, too."""
+    """A page that was moved to another policy, so that the pages discovered through it must be moved, too."""
 
     site: str
     key: bytes
@@ -73,9 +73,7 @@ class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class _DiscoveredCounts(msgspec.Struct):
-    """Of the pages discovered through one page, the number that were fetched, and the numbers that were switched, by
-    new policy.
-    """
+    """Numbers of fetched pages, and of pages switched to each policy, among the pages discovered through one page."""
 
     fetched: int = 0
     switched: Counter[str] = msgspec.field(default_factory=Counter)
@@ -135,8 +133,8 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, and make those due earlier that would be fetched too late. A round in progress
-        is finished first.
+        """Read all crawled pages again, and make pages due earlier if they would be fetched too late. A round in
+        progress is finished first.
         """
         self.is_waiting = False
         if not self.is_done:
@@ -146,7 +144,9 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Also move the pages that were discovered through switched pages. A round in progress is finished first."""
+        """Let the review move the pages that were discovered through switched pages. A round in progress is finished
+        first.
+        """
         if not switched:
             return
         news = tuple(

@@ -91,7 +91,9 @@ class ReviewStage(Stage):
 
 
 class SlowerSchedule:
-    """Compares the current schedule with the fastest one before it, which may have set the due times of pages."""
+    """Compares the current schedule with the fastest earlier schedule, which may have determined the due times of
+    pages.
+    """
 
     def __init__(self) -> None:
         self._schedule: Schedule | None = None

@@ -2,8 +2,8 @@
 
 Addresses take turns, and so do the sites at one address (the two upper tiers in Figure 1 of Edwards 2001). Every
 address and every site has a gate that spaces out its requests. A fetch from `ring` uses a slot of its site's gate and a
-slot of its address's gate. The site gives both slots back after the fetch (`SitePoliteness`), and the caller then
-updates the ring (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
+slot of its address's gate. After the fetch, the site gives its slots back (`SitePoliteness`), and the caller updates
+the ring (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
 (`unclaimed`). No request is sent to the address until the claim is `granted`. If the claim is `refused`, the sites at
@@ -192,7 +192,7 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved. Otherwise return the seconds until the next attempt, or inf if
+        Return 0.0 if the fetch and its site were moved, or else the seconds until the next attempt. Return inf if
         another fetch must end first.
         """
         there = self._group_at(place, address)

@@ -9,7 +9,7 @@ A domain with something to fetch is *blocked* if it has used its share or must b
 request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain's share is
 doubled for the rest of the period.
 
-A share is a share of the fetches of all ants, which exchange their counts with their heartbeats (`FetchCounts`). Each
+Each share refers to the fetches of all ants, which exchange their counts with their heartbeats (`FetchCounts`). Each
 ant compares only the numbers of its own busy and blocked domains.
 
 Source of the shares and of the ratio of blocked to busy domains: Białecki, Krugler, *Per-page crawling policy*, 2006.

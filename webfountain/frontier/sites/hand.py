@@ -1,11 +1,10 @@
 """Keep the leased URLs of a site (its hand), and choose the next one to fetch.
 
 A hand has four first-in, first-out queues (Edwards 2001 section 3, Figure 1, third tier). Immediate URLs come first,
-and robots.txt and sitemaps come second. The other two queues have never-crawled and known pages, and the hand draws one
-of these queues at random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only
-immediate URLs and files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or
-`MAX_UNREAD` of its bodies are unread. A hand starts small and doubles whenever it has run low, so that a slow site
-holds few leases.
+and robots.txt and sitemaps come second. Of its queues of never-crawled pages and of known pages, the hand draws one at
+random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only immediate URLs and
+files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or `MAX_UNREAD` of its bodies
+are unread. A hand starts small and doubles whenever it has run low, so that a slow site holds few leases.
 """
 
 from __future__ import annotations
@@ -216,7 +215,7 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        Then shrink the hand to its smallest size, so that the next new page waits for fewer leased pages.
+        The hand shrinks to its smallest size, so that the next new page waits for fewer leased pages.
         """
         if importance <= self._least:
             return []

@@ -205,7 +205,7 @@ class SitePoliteness:
         self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
         self.crawl_delay = state.crawl_delay if pace.crawl_delay else 0.0
         self.failures = state.failures
-        """Number of refusals in a row (429, 503, no connection), with which the back-off grows."""
+        """Number of refusals in a row (429, 503, no connection), which determines the back-off."""
         self.site_error = state.error
         """Error of the last request to the site, or "" if the site answered."""
         self.rests_until = 0.0

@@ -265,7 +265,7 @@ class ActiveSite:
         return not refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Process an answer for this site's robots.txt or one of its sitemaps, which may come from another host."""
+        """Process an answer, possibly from another host, for this site's robots.txt or for one of its sitemaps."""
         if fetched.fetch.kind == "robots":
             requests = self._robots_answered(fetched, batch)
         else:

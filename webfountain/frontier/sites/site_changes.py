@@ -1,8 +1,8 @@
 """Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
-The examiner assumes the site's change rate for a page with a short history. When a gone page is requested again depends
-on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). The chance that a
-never-crawled URL has a page (`core.first_fetch`) decides its order and weight in the site's hand.
+The examiner assumes the site's change rate for a page with a short history. The time of the next request for a gone
+page depends on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). The chance
+that a never-crawled URL has a page (`core.first_fetch`) decides the URL's order and weight in the site's hand.
 """
 
 from __future__ import annotations
@@ -150,8 +150,8 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the factor, from 0 to 1, for the weight of the never-crawled queue if this URL is its first. The
-        factor is small if the URL probably has no page. `price` and `believed` have the same meaning as in `add`.
+        """Return the factor, from 0 to 1, for the weight of a never-crawled queue that begins with this URL. The factor
+        is small if the URL probably has no page. `price` and `believed` have the same meaning as in `add`.
         """
         chance = self.chance(record)
         if price is None or chance == 1.0:

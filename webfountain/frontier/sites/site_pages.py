@@ -231,8 +231,8 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. Otherwise settle the page as refused or failed, or put
-        it off.
+        """Return whether a leased page may be fetched. A page that may not be fetched is settled as refused or failed,
+        or put off.
         """
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)

@@ -99,8 +99,8 @@ class Discovery(Stage):
         return new
 
     def under_policy(self, lease: Lease, outcome: Outcome) -> Outcome:
-        """Return an outcome with the current policy of its page, which may have changed during the lease because of a
-        new link.
+        """Return an outcome with its page's current policy, because a new link may have changed the policy during the
+        lease.
         """
         record = self._due.overtaken(lease, outcome.record)
         return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)

@@ -1,7 +1,7 @@
 """Carry out batches on the store and the repository, in one worker thread.
 
-Ended leases are settled first (`settlement`). Then sites are parked and activated, and pages are leased (`Leasing`). In
-this order, a crash loses nothing, but some pages are fetched again (DESIGN.md section 3).
+Ended leases are settled (`settlement`) before sites are parked and activated and pages are leased (`Leasing`). Because
+of this order, a crash loses nothing, but some pages are fetched again (DESIGN.md section 3).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Maximum number of sites that one batch activates because of immediate URLs, and of immediate URLs that it leases per
-site.
+"""Maximum number of sites that one batch activates for their immediate URLs, and maximum number of immediate URLs that
+it leases per site.
 """
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
@@ -373,7 +373,7 @@ class SharedCounts(StoreCounts):
         self._known: Statistics | None = None
 
     def take(self, at: float, *, idle: bool) -> Statistics:
-        """Return the stored counts in one round trip if they are recent. Otherwise compute the counts, in three round
+        """Return the stored counts in one round trip if they are recent, or else compute the counts in three round
         trips.
         """
         [claim] = self._claim(at, idle=idle)
