@@ -19,13 +19,13 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes. The processes of a crawl may together use about four times as much."""
+"""Memory for all bodies of a crawl, in bytes, about a quarter of what its processes may use in all."""
 OPEN_SHARE: Final = 0.875
 """All connections read until this share of the budget is used. The rest is for bytes that are already on their way, and
 for one body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
-"""Number of bytes for which a paused connection must find room to read again."""
+"""A paused connection reads again only if the budget has room for this many bytes."""
 
 
 class IncomingBody(Protocol):

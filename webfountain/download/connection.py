@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
 def check_certificates(context: ssl.SSLContext) -> None:
     """Set up a TLS context so that, as in browsers, only valid certificates of the host are accepted.
 
-    Without certificate checks, anyone on the network path could change a page. Because of these checks, pages behind an
+    Without certificate checks, anyone on the network path could change a page. With certificate checks, pages behind an
     invalid certificate cannot be fetched.
 
     The certificate authorities come from SSL_CERT_FILE and SSL_CERT_DIR, else from the system, else from certifi.

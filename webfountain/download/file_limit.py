@@ -1,7 +1,7 @@
 """Keep the process below its limit of open files: each connection is counted before its file is opened.
 
-If the limit is reached, a new connection waits. Some files are reserved for the store, WARC files and the resolver,
-which are not counted.
+If the limit is reached, a new connection waits. Some files, which are not counted, are reserved for the store, WARC
+files and the resolver.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class Batch:
         self.sitemaps.append(NamedSitemap(of, fetched))
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
-        """Save the state of an active site that must survive a kill."""
+        """Save the state of an active site, so that the state survives a kill."""
         self.learned[lease.site] = (lease, state)
 
     def release(self, leases: Iterable[LeaseId]) -> None:

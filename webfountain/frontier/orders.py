@@ -284,7 +284,7 @@ class PollTimer:
         self._due = start
 
     def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether to poll now, and count the poll as done. If the process is no longer idle, the current pause
+        """Return whether a poll is due, and if so record the poll. If the process is no longer idle, the current pause
         is shortened.
         """
         if not idle:

@@ -40,8 +40,8 @@ LIMIT: Final = "rate-limit"
 """Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
-"""Limits on the bodies and visits that wait for the worker. Above either limit no fetch is handed out, to bound the
-memory.
+"""Limits on the bodies and visits that wait for the worker. If either limit is exceeded, no fetch is handed out, to
+bound the memory.
 """
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0

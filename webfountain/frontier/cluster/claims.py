@@ -119,8 +119,8 @@ class AddressClaims(Order):
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
-        """Remove the sites at an address from the active list. If another ant (`owner`) holds the address, ask it by
-        letters to take the sites.
+        """Remove the sites at an address from the active list. If another ant (`owner`) holds the address, ask that ant
+        by letters to take the sites.
         """
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]

@@ -1,7 +1,7 @@
 """Request the heartbeats of one ant in the loop thread, and apply their results.
 
 Before its next term begins, the ant drops sites and addresses that other ants have taken over (`membership`). Each ant
-reports a digest of its policy file, and one ant logs if the files differ.
+reports a digest of its policy file, and one ant logs a warning if the files differ.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ class HeartbeatRequest(NamedTuple):
 
     note: AntNote
     steady: float
-    """When the heartbeat began, on the steady clock."""
+    """Time at which the heartbeat began, on the steady clock."""
     leases: Sequence[SiteLease]
     claimed: Sequence[str]
     notes: Mapping[str, bytes]

@@ -44,7 +44,7 @@ SWEPT: Final = 500
 """Number of records that a sweep reads per batch."""
 SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
-"""Maximum number of pages to evict that a sweep can find."""
+"""Maximum number of candidates for eviction that a sweep collects."""
 _NEAR: Final = 0.9
 """Sweeps begin when the collection has reached this share of its full size."""
 _SUMMONED: Final = 64

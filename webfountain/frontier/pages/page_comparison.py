@@ -205,12 +205,12 @@ def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
 
 
 def counted_text(document: Document, rules: CountingRules) -> str:
-    """Return the text of a page that counts in comparisons, including noise."""
+    """Return the part of a page's text that counts in comparisons, including noise."""
     return rules.counted(document.line_text) if rules.by_lines else document.text
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Compare two copies by their lines that count."""
+    """Compare two copies of a page, given only the lines that count."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)

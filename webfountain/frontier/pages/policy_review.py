@@ -409,7 +409,7 @@ class _Derivation:
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
         """For each record, read the record of the page that links to it, then of the page that links to that page, and
-        so on. Each hop needs one call of the store per site.
+        so on. The store is called once for each hop and site.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

@@ -44,7 +44,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     links: list[Link]
     """The links that the judge accepts, without duplicates."""
     modified: dict[bytes, float]
-    """When each page was last changed, as UTC seconds by page key. Only pages on the site that lists the sitemap are
+    """Time of each page's last change, in UTC seconds by page key. Only pages on the site that lists the sitemap are
     included.
     """
     children: list[str]

@@ -1,4 +1,4 @@
-"""Compute when the next request to a site or an address is polite.
+"""Decide when the next request may be sent to a site or an address.
 
 In a collection, the policy file's politeness table sets the delays, and the crawl obeys every delay that a site
 requests. A Scrapy project that uses the add-on without a policy file sets the delays in its settings (`SitePace`), and

@@ -129,8 +129,8 @@ class RoundRobin(Generic[T]):
 
 
 class Tier(Generic[T]):
-    """A ring of members behind a gate, which is itself a member of the ring `above`. Each item uses a slot of the gate
-    until its fetch ends.
+    """A ring of members behind a gate. The tier is itself a member of the ring `above`. Each item uses a slot of the
+    gate until its fetch ends.
 
     `wake` also updates the ring `above`.
     """
@@ -252,7 +252,7 @@ class _WorthQueue(Turns[T]):
 
     Every `EVEN`-th turn goes to the member that has been ready longest, so that no member waits for ever. On generated
     sites, crawls with a tenth of the full budget found 0.90 to 0.95 of the importance that the ideal order finds. If
-    all turns went by worth, such crawls found only 0.75 to 0.82 of the importance.
+    all turns went by worth, crawls with the same budget found only 0.75 to 0.82 of the importance.
     """
 
     __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")

@@ -145,7 +145,7 @@ class DiskRoom(Stage):
         self._lacks_room = False
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Remove superseded copies when this is due, then check the free disk space."""
+        """Remove superseded copies from time to time, and check the free disk space."""
         repository = self._repository
         if batch.tidy or repository.is_untidy():
             self._tidy(result)

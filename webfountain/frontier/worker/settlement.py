@@ -1,8 +1,8 @@
 """Settle the leases of a batch, in an order in which a crash loses nothing (DESIGN.md section 3).
 
-First bodies are written (`copies`), then links are discovered (`Discovery`). Finally leases are settled, and data about
-their sites are saved (`LearnedSites`). An unexpected error affects only the item that caused it (`act_on`). If the
-store's server lost data, outdated results are dropped (`LossRecovery`).
+Bodies are written first (`copies`), links are discovered next (`Discovery`), and leases are settled last. Data about
+sites are saved together with the leases (`LearnedSites`). An unexpected error affects only the item that caused it
+(`act_on`). If the store's server lost data, outdated results are dropped (`LossRecovery`).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class LearnedSites(Stage):
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Store urgency data of parts of very large sites (windows) at the next settlement."""
+        """Save urgency data of parts of very large sites (windows) at the next settlement."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
