@@ -5,8 +5,8 @@ estimates how long the page had been obsolete. `core.forecast` forecasts the obs
 cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
 (`fresh_share`).
 
-If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count is not
-exact: if two ants settle pages at the same moment, one update may be lost.
+If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count of such
+pages is not exact: if two ants settle pages at the same moment, one update may be lost.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CollectionForecast:
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
     ) -> None:
-        """Add the results of fetches, and replace the estimates of their sites.
+        """Add the results of fetches, and replace the estimates of the fetched sites.
 
         Parameters
         ----------
@@ -90,8 +90,8 @@ class CollectionForecast:
         return None if self.saved is None else msgspec.msgpack.encode(self.saved)
 
     def resume(self, data: bytes | None) -> None:
-        """Continue from the output of `encode`. If another version of webfountain wrote the data, or if the length of a
-        cycle has changed, ignore the data.
+        """Restore a forecast that `encode` wrote. Ignore the data if another version of webfountain wrote them, or if
+        the length of a cycle has changed since.
         """
         kept = published(data)
         if kept is not None and kept.forecast.cycle_s == self._cycle_s:
@@ -101,8 +101,8 @@ class CollectionForecast:
 def fresh_share(store: FrontierStore, counted: Statistics, outlook: Outlook | None, at: float) -> float | None:
     """Return the estimated share of known pages with a fresh copy, or None if unknown.
 
-    If there is no forecast, compute the share from the store's counts per bucket. `counted` contains the last known
-    numbers of pages by state.
+    If there is no forecast, compute the share of fresh pages from the store's counts per bucket. `counted` contains the
+    last known numbers of pages by state.
     """
     pages = counted.pages
     missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh

@@ -1,10 +1,9 @@
 """Compute the due times of parked sites again after a change that makes pages due earlier.
 
 When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
-restart may make pages of parked sites due earlier. When pages become due earlier, due pages of the active sites are
-leased at once. A pass goes through all parked sites in order of name, a few with each batch. The pass gives each parked
-site an earlier due time if the schedule now gives one. If pages become due earlier still during a pass, a second pass
-follows.
+restart may make pages of parked sites due earlier. A pass goes through all parked sites in order of name, a few with
+each batch. The pass gives each parked site an earlier due time if the schedule now gives one. If a further change makes
+pages due earlier during a pass, another pass follows.
 
 `EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
 """
@@ -35,15 +34,15 @@ if TYPE_CHECKING:
 __all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
 
 SITES_PER_STEP: Final = 256
-"""Number of parked sites that are checked with each batch; this takes about 20 ms."""
+"""Number of parked sites that are checked with each batch; the check takes about 20 ms."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
     """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
-    seconds. The regular checks find sites that another ant parked by an old plan. If several ants crawl together, only
-    one requests checks of the parked sites.
+    seconds. The checks every `every_s` seconds find sites that another ant parked under an old plan. If several ants
+    crawl together, only one requests checks of the parked sites.
     """
 
     def __init__(
@@ -100,7 +99,7 @@ class ParkedSites(Stage):
         return self._after is None
 
     def restart(self) -> None:
-        """Begin a pass over the parked sites; if one is in progress, begin the next after its end."""
+        """Begin a pass over the parked sites, or begin it as soon as the pass in progress has ended."""
         if self._after is None:
             self._after = ""
         else:
@@ -145,7 +144,7 @@ def _may_be_earlier(site: SiteRecord, at: float) -> bool:
 
 
 def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
-    """Return the due time of a parked site: by the current schedule, or its old due time if that is earlier."""
+    """Return the due time of a parked site under the current schedule, or its old due time if that is earlier."""
     if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
         return at  # The site got new pages between the two calls.
     due = min((schedule.due(lane, order) for lane, order in dealt.lanes), default=inf)

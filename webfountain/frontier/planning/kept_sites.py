@@ -4,8 +4,8 @@ If the site is still in memory, and no other ant has saved newer data, the objec
 can be used, `begin_site` makes the site from the records of its crawled pages.
 
 Each window of a very large site is saved separately (`take_windows`), before the next window is loaded. The new window
-takes over what the crawl has learned about the change rates of the site's sections. When a very large site becomes
-active for the first time, its pages are read once, and sorted into windows in a temporary file.
+takes over the learned change rates of the site's sections. When a very large site becomes active for the first time,
+its pages are read once, and sorted into windows in a temporary file.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 _MOST: Final = 1 << 32
-"""Windows whose number is 2^32 or more are not split."""
+"""A window with a number of 2^32 or more is not split."""
 FULL: Final = 0.8
 """Maximum size of a new window, as a share of `WINDOW`, so that the window can grow."""
 _CLASSES: Final = 12
@@ -84,8 +84,8 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active. The data of the site come from memory (`held`), from the store (`kept`) or
-        from the records of its pages (`records`).
+        """Return a site that becomes active, with data from memory (`held`), from the store (`kept`) or from its page
+        records (`records`).
         """
         if held is not None and kept and held.kept == kept and held.follow(terms):
             return held
@@ -110,7 +110,6 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active and is divided into windows."""
         site = None if windows is None else self._resume(lease.site, windows, terms)
         before = held.beliefs() if held is not None else [] if windows is None else windows.beliefs()
         if site is None:
@@ -193,9 +192,9 @@ class KeptSites:
         *,
         at: float,
     ) -> tuple[UrgentSite, bytes]:
-        """Load another window of a site. Return the site with the new window, and the data that the store must save.
+        """Load another window of a site, and return the site and the data that the store must save.
 
-        If the current window has grown too large, split it. If a saved window cannot be read, make the site anew from
+        Split the current window if it has grown too large. If a saved window cannot be read, make the site anew from
         `records`.
         """
         windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
@@ -222,7 +221,7 @@ class KeptSites:
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether the next window should be loaded, because the current window's turn is over, or it has no urgent
+    """Return whether the next window should be loaded: the current one has been in memory long enough, has no urgent
     pages or is too large.
     """
     windows = site.windows
@@ -234,8 +233,8 @@ def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
 
 
 def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
-    """Split a window into two halves, and return each half with its number. The estimate of obsolete pages (`Belief`)
-    for the whole window goes to the first half.
+    """Split a window into two halves, and return each half with its number. The first half gets the whole window's
+    estimate of obsolete pages (`Belief`).
     """
     upper = site.pages.in_upper_half(number)
     return [
@@ -263,14 +262,16 @@ class _Pages(NamedTuple):
     events: Array
     """For each page, the number of checks that found a change."""
     observed_time: Array
-    """For each page, the number of time steps that its checks cover; steps before a found change count half."""
+    """For each page, the number of time steps between its checks; the steps before a check that found a change count
+    half.
+    """
     importance: Array
     fetched: Array
     """Result of `UrgencyTerms.candidate_since` for each page, UTC seconds."""
     logs: Array
-    """For each page, the sum of log(steps before the check) over the checks that found a change."""
+    """For each page, the sum of log(n) over the checks that found a change n steps after the previous check."""
     quiet: Array
-    """For each page, the number of time steps before checks that found no change."""
+    """For each page, the number of time steps that led to checks without a change."""
 
 
 def begin_site(

@@ -116,7 +116,9 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Limit the fetches of known pages to what the goal needs. Return the new quotas, and the cost of the goal."""
+    """Limit the fetches of known pages to the number that the goal needs. Return the new quotas, and the cost of the
+    goal.
+    """
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -210,7 +212,7 @@ def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
     """Return the price of a fetch, in seconds, and the interval between fetches for each of the 256 buckets, in
-    seconds. With the returned intervals, each fetch gains the same fresh time, which is the price.
+    seconds. With the returned intervals, each fetch adds the same fresh time: the price.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -239,8 +241,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets. The clocks of the last plan continue. Before the first plan, the clocks
-    ran at the nominal rates of the buckets.
+    """Return the phase clocks of all buckets, which continue the last plan's clocks or, without a plan, the buckets'
+    nominal rates.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
@@ -292,8 +294,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from seeds and sitemaps. The first period does not count, because most seeds
-    are loaded then.
+    """Return how many URLs per period come from seeds and sitemaps. The crawl's first period is left out, because most
+    seeds are loaded then.
     """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)

@@ -60,7 +60,7 @@ class PageNumbers:
         self.keys += b"".join(keys)
 
     def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
-        """Return a flag for each page: True if its key is in the upper half of the window `window` (`Windows`)."""
+        """Return a flag for each page: True if its key is in the upper half of window number `window` (`Windows`)."""
         keys = np.frombuffer(self.keys, dtype=">u8")
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 

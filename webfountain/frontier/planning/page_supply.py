@@ -29,7 +29,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of active sites in the sample from which the pages of all active sites are estimated."""
 RECALLED: Final = 2.0
-"""If the due pages do not suffice for the fetches of this many checks, pages of recently parked sites are made due too.
+"""If fewer pages are due than can be fetched during this many checks, pages of recently parked sites are made due too.
 """
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
@@ -51,7 +51,7 @@ class PageSupply:
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages are due or urgent enough to be made due, and are not fetched yet.
+        """Return how many pages wait for a fetch: they are due, or urgent enough to be made due.
 
         If there are many active sites, only the pages of `SAMPLE` sites are counted, as a sample.
         """
@@ -85,8 +85,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make due, as far as the budget allows, all pages in memory whose urgency reaches the
-        price. Return the keys of the pages that were made due, by site.
+        """If few pages are due, make due the pages in memory whose urgency reaches the price, within the budget. Return
+        the keys of the pages that were made due, by site.
         """
         if at < self._called_at:
             return {}
@@ -130,7 +130,7 @@ class SitesInMemory:
         self.active[lease.site], self.leases[lease.site] = site, lease
 
     def wake(self, name: str) -> UrgentSite | None:
-        """If a site that becomes active is in memory, return it, else None."""
+        """Return a site that becomes active, or None if the site is not in memory."""
         found = self.rested.pop(name, None)
         if found is not None:
             self._rested_pages -= len(found)

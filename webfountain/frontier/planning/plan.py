@@ -47,16 +47,16 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return a time for each lane; pages of the lane that were last crawled by then are due at `at`. `latest`
-        contains the times for the bucket lanes, before the bounds are applied.
+        """Return a time for each lane: a page of the lane is due at `at` if its last crawl was before that time.
+        `latest` contains the times of the bucket lanes as they would be without the bounds.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the due time of a page that was last fetched at `order`: the time `wanted`, or the nearest time that
-        the bounds allow.
+        """Return the time nearest to `wanted` at which the bounds allow a fetch of a page that was last fetched at
+        `order`.
         """
         return min(max(wanted, order + self.shortest), order + self.longest)
 
@@ -69,7 +69,7 @@ def bounds_of(collection: Collection) -> Bounds:
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """For each of the T periods, the numbers of pages that are expected at its end.
+    """The numbers of pages that are expected at the end of each of the T periods.
 
     `obsolete` is computed by equation (2) of `core.model`, which assumes that pages are fetched in random order.
     `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first. In the
@@ -89,19 +89,17 @@ class GoalCost(msgspec.Struct, frozen=True):
     age_s: float
     """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """Ratio of the obsolete share that was measured in the last cycles to the share that the model expects if pages
-    change independently.
-    """
+    """The measured obsolete share of the last cycles, divided by the share that the model expects."""
     fetches: float | None
     """Number of fetches per period that reaches the goal, or None if no number is enough."""
     planned: float
     """Number of fetches per period in the plan: less than `fetches` if the capacity is too small."""
     expected: float
-    """Expected obsolete share in the long run with the planned number of fetches."""
+    """Obsolete share that is expected in the long run with `planned` fetches per period."""
     less_fetches: float
-    """A number of fetches per period that is smaller than `planned`, as an example of a smaller budget."""
+    """An example of a smaller budget: fewer fetches per period than `planned`."""
     less_share: float
-    """Expected obsolete share in the long run with `less_fetches` fetches per period."""
+    """Obsolete share that is expected in the long run with `less_fetches` fetches per period."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -112,7 +110,7 @@ class Plan(msgspec.Struct, frozen=True):
     period, `recrawl` and `fresh` are the numbers of fetches of known and of never-crawled pages. `quotas` (T, B)
     divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) contains the measured changes per second of
     each bucket. `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the
-    interval of its bucket (`intervals`, in seconds), each fetch gains `price` seconds of fresh time.
+    interval of its bucket (`intervals`, in seconds), each fetch adds `price` seconds of fresh time.
     """
 
     start: float
@@ -170,7 +168,7 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return (p, 1 - p): the shares of fetches that go to the never-crawled queue and to the recrawl queue.
 
-        If the plan leaves almost no never-crawled pages at the end of the period, return (1, 0), so that new pages are
+        Return (1, 0) if the plan leaves almost no never-crawled pages at the end of the period, so that new pages are
         fetched at once.
         """
         period = self.period_at(at)

@@ -1,7 +1,7 @@
 """Make one ant follow the plan.
 
 During a cycle, the number of fetches is regularly compared with the plan. If too few fetches were made, pages become
-due sooner, or else a little later. Only the loop thread uses this module.
+due sooner; otherwise, pages become due a little later. Only the loop thread uses this module.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """Keeps the ant's current `schedule`. Before the first plan, the schedule uses only buckets."""
+    """Keeps the ant's current `schedule`. Until the first plan, the schedule depends only on the buckets of pages."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
         """If `recrawl` is False, no page is fetched again."""
@@ -69,8 +69,8 @@ class PlanFollower:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
     def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
-        """Continue with the plan and the price that the store keeps, and return the plan. Ignore the stored plan and
-        return None if another version of webfountain wrote it, or if the period or the strategy has changed.
+        """Continue with the plan and the price that the store keeps, and return the plan. Return None if another
+        version of webfountain wrote the plan, or if the period or the strategy has changed.
         """
         if data is None or not self.follows_plans:
             return None
@@ -142,7 +142,7 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Keep what the worker reports about urgent pages with each batch.
+        """Keep the worker's report about urgent pages, which comes with each batch.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""If a collection has fewer copies than this, the next plan is put off by a period."""
+"""If a collection has fewer copies than this, the next plan is made one period later."""
 
 
 class Planner(Order):
@@ -57,9 +57,7 @@ class Planner(Order):
         self._set_due()
 
     def add(self, batch: Batch) -> None:
-        """If there is a plan, put the price into the batch. If too few pages were due, search some sites for due pages
-        again. If it is time for a new plan, request a census.
-        """
+        """Add to the batch what the plan requires: the price, a search for due pages, or a request for a census."""
         if (plan := self.follower.plan) is not None:
             batch.price, batch.budget = self.follower.schedule.price, plan.fetches_per_period
             if short := self.follower.check(batch.at, starved=self._sites.is_starved()):
@@ -70,7 +68,6 @@ class Planner(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        """If there is a plan, make the planner act with each batch, else when it is time for the first plan."""
         self.due = self._controller.due() if self.follower.plan is None else -inf
 
     def absorb(self, result: BatchResult) -> None:
@@ -163,7 +160,7 @@ class Controller:
         return Aim(goal, None if self._last is None else self._last.goal)
 
     def planned(self, plan: Plan | None) -> None:
-        """Record the new plan, or None if no plan could be made."""
+        """Record the new plan; `plan` is None if no plan could be made."""
         self._asked = False
         if plan is None:
             return

@@ -1,8 +1,7 @@
 """Compute the urgencies of the pages of many sites at once.
 
 The pages of several sites form one array (`core.site_urgency`), which saves time, because most sites are small. Before
-the urgencies are computed, the sites' change rates are updated from their last fetches, and so is the collection's
-forecast.
+each computation, the results of the last fetches update the sites' change rates and the collection's forecast.
 """
 
 from __future__ import annotations
@@ -65,7 +64,7 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute the ranking of each site. The next computation must be at least `rest_s` seconds later."""
+        """Compute the ranking of each site. Allow the next computation of a ranking only after `rest_s` seconds."""
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
         approach = self._weigh_dates(worth, approach)
@@ -114,9 +113,7 @@ class Reckoner:
         self._forecast = forecast
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
-        """Compute the rankings of those sites on which a page may have reached the price. Before the computation,
-        update the sites' change rates from their last fetches.
-        """
+        """Compute the rankings of the sites that may have a page whose urgency reaches the price."""
         stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)

@@ -1,9 +1,8 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
 A recrawl queue has several lanes, each ordered by the time of the last crawl (`store.contract`). A schedule gives a
-*horizon*: a time for each lane, before which the due pages of the lane were last crawled. A schedule also converts the
-time of a page's last crawl to its due time. `BucketSchedule` is used before the first plan. Schedules are used in the
-loop thread only.
+*horizon*, a time for each lane: a page of the lane is due if its last crawl was before that time. `BucketSchedule` is
+used before the first plan. Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ LATER: Final = 1.003
 FASTER: Final = 0.95
 """When `Schedule.pace` falls below this share of its highest value, due times are computed again."""
 REFRESH: float = 0.02
-"""A horizon is used for this share of a period, so fetches may be late by as much."""
+"""Share of a period after which a horizon is computed again; fetches may be late by as much."""
 _ROUND_S: Final = 60.0
-"""Due times more than an hour ahead are rounded up to multiples of this, in seconds, so that many pages are moved
+"""Due times more than an hour ahead are rounded up to multiples of this many seconds, so that many pages are moved
 together.
 """
 _HOUR_S: Final = 3600.0
@@ -88,11 +87,11 @@ class Spending(NamedTuple):
     planned: float
     """Number of fetches that the plan allowed."""
     unspent: float
-    """Number of planned fetches that were not made since a check last made more pages due."""
+    """Number of planned fetches that were not made since the last check that made more pages due."""
     waiting: int
-    """Number of pages that are due or urgent enough to be made due, and are not fetched yet."""
+    """Number of pages that wait for a fetch: they are due, or urgent enough to be made due."""
     starved: bool
-    """True if no page was due at some moment since the last check."""
+    """True if there was a moment without due pages since the last check."""
     owed: float = 0.0
     """Planned fetches minus fetches made, summed over many checks and limited in size."""
     made: int = 0
@@ -104,12 +103,12 @@ class Spending(NamedTuple):
 
     @property
     def short(self) -> bool:
-        """True if more pages must become due, because planned fetches were not made for want of due pages."""
+        """True if planned fetches were not made because too few pages were due."""
         return self.starved and self.unspent > self._tolerated
 
     @property
     def late(self) -> bool:
-        """True if more pages must become due, because over many checks fewer fetches were made than planned."""
+        """True if fewer fetches were made than planned, over many checks, because too few pages were due."""
         # Without this test, a plan with few fetches would lose one fetch at each check.
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
@@ -127,13 +126,15 @@ class Schedule:
     __slots__ = ()
 
     def horizon(self, at: float) -> list[float]:
-        """Return a time for each of a site's LANES; pages that were last crawled by then are due at `at`."""
+        """Return a time for each of a site's LANES: a page of the lane is due at `at` if its last crawl was before that
+        time.
+        """
         del at
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return the due time of a page in a lane. In lanes below ADVANCED, `order` is the time of the page's last
-        crawl, in other lanes its due time.
+        """Return the due time of a page in a lane of its site's recrawl queue. In lanes below ADVANCED, `order` is the
+        time of the page's last crawl, in other lanes its due time.
         """
         del lane, order
         return inf
@@ -157,7 +158,7 @@ class Schedule:
         """Apply the bounds of an edited policy file."""
 
     def correct(self, spending: Spending) -> None:
-        """Make pages due sooner if fewer fetches were made than planned, or else a little later."""
+        """Make pages due sooner if fewer fetches were made than planned; otherwise, make pages due a little later."""
 
 
 class BucketSchedule(Schedule):
@@ -205,9 +206,7 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon at a time. The phase clocks are read anew when the fraction REFRESH of a period has
-        passed.
-        """
+        """Return the horizon at a time."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -238,7 +237,7 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the keys of those pages that must become due earlier under their policies' bounds, by new due time.
+    """Return the keys of the pages that must become due earlier because of their policies' bounds, by new due time.
 
     `revisit_of` maps the name of a policy to its bounds.
     """
@@ -273,8 +272,8 @@ class UrgencySchedule(Schedule):
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
-    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, a page is due after
-    the interval of its bucket, without urgencies, and a lower price shortens all intervals.
+    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no urgencies are
+    computed, and each page is due after the interval of its bucket.
     """
 
     __slots__ = (

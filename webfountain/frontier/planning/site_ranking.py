@@ -2,9 +2,7 @@
 become urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and records which pages were made due or fetched
-after it. For each share in `RUNGS`, a computation also finds when a page that is not due can first reach this share of
-the price. `reaches_at` decides whether a lower price requires a new computation. Urgencies and prices are in seconds,
-and times in UTC seconds.
+after it. Urgencies and prices are in seconds, and times in UTC seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +30,7 @@ __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 EARLY: Final = 0.8
 """A parked site becomes active when a page reaches this share of the price, because the price may have fallen."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price; a computation finds when the next page may reach each share."""
+"""Shares of the price; for each share, a computation of a ranking finds when the next page may reach it."""
 
 
 class SiteRanking:
@@ -64,11 +62,12 @@ class SiteRanking:
         rests_until: float = -inf,
         dates: PageDates | None = None,
     ) -> None:
-        """Make a ranking without computed urgencies. The keyword arguments are values that were saved with the site."""
+        """Make a ranking without computed urgencies. The keyword arguments restore values that were saved with the
+        site.
+        """
         self.steps = steps
         self.candidate_since = candidate_since
-        """For each page, the time from `UrgencyTerms.candidate_since`, or inf if the page must not be fetched.
-        """
+        """For each page, the result of `UrgencyTerms.candidate_since`, or inf if the page must not be fetched."""
         self.dates = PageDates() if dates is None else dates
         """What sitemaps and feeds say about the dates of the pages."""
         self.waits: dict[int, float] = {}
@@ -80,12 +79,10 @@ class SiteRanking:
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """For each share in `RUNGS`, the earliest time at which a page that is not due can reach this share of the
-        price `asked`.
+        """For each share in `RUNGS`, the earliest time at which a page that is not due can reach that share of `asked`.
         """
         self.rests_until = rests_until
-        """Time before which the ranking is not computed again, unless a fetch finds a change while pages of the site
-        are due.
+        """Earliest time of the next computation, except after a change that is found while pages of the site are due.
         """
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
@@ -135,8 +132,8 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, and set its urgency to 0. With `candidate_since` = inf, the page must not be
-        fetched.
+        """Record that a page was fetched, and set its urgency to 0. If `candidate_since` is inf, the page must not be
+        fetched again.
         """
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
@@ -169,8 +166,8 @@ class SiteRanking:
                 self.most = float(self.worth_of_free().max(initial=0.0))
 
     def urgent(self, price: float, fetched_by: float) -> tuple[Ints, Array]:
-        """Return the pages that should be made due, with their urgencies. A page should be made due if it is not due
-        yet, reaches the price, and was last fetched before `fetched_by`.
+        """Return the pages that should be made due, with their urgencies. A page should be made due if it is not due,
+        its urgency reaches the price, and its last fetch was before `fetched_by`.
         """
         pages = self._worthy(price)
         pages = pages[self.candidate_since[pages] <= fetched_by]
@@ -187,8 +184,8 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages are due or urgent enough to be made due. Pages that were fetched after `fetched_by` do
-        not count.
+        """Return how many pages are due or urgent enough to be made due. Leave out pages that were fetched after
+        `fetched_by`.
         """
         if price > self.most:
             return len(self.waits)
@@ -208,7 +205,7 @@ class SiteRanking:
         return self.worth[free]
 
     def may_be_worth(self, price: float, at: float) -> bool:
-        """Return whether some page may have reached the price; False if the site has due pages."""
+        """Return whether a page may be urgent enough to be made due; False if the site has due pages."""
         if self.waits or not self.is_known:
             return False
         if price <= self.most:
@@ -217,9 +214,9 @@ class SiteRanking:
         return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
-        """Return when a page could first reach the price if no change is found: inf if never, None if unknown.
+        """Return when the urgency of a page can first reach the price: inf if never, None if unknown.
 
-        If no page has reached the share `EARLY` of the price yet, return when a page can reach this share.
+        While all urgencies are below the share `EARLY` of the price, return when one of them can reach that share.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time

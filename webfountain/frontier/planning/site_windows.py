@@ -1,10 +1,10 @@
 """Divide a very large site into windows, of which only one is in memory.
 
-A window contains the pages of one range of keys, and is in memory during its turn. If a page of another window is
-fetched, only the result of the fetch is kept in memory. All turns are equally long, and each window has one turn in
-`UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price suits
-all windows. If many pages of one window change together, the change rates of another window are raised only at its next
-turn.
+A window contains the pages of one range of keys, and is in memory during its turn. If a fetched page is in a window
+outside memory, only the result of the fetch is kept in memory. All turns are equally long, and each window has one turn
+in `UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price
+suits all windows. If many pages of one window change together, the change rates of another window are raised only at
+its next turn.
 
 Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
@@ -32,8 +32,8 @@ LEAD: Final = 0.25
 urgent pages kept their full turn, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Maximum number of results of fetches that wait for windows outside memory; if more wait, the window with the most of
-them is loaded next.
+"""Maximum number of fetch results that wait for windows outside memory; if more wait, the window with the most results
+is loaded next.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows; no msgpack array starts with them."""
@@ -61,7 +61,7 @@ class Windows(msgspec.Struct, array_like=True):
     newest: int
     """Number of the window that was saved last; its data contain the newest change rates of the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """For each window, the results of those fetches that were made after the window was last saved."""
+    """For each window, the results of fetches since the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
     """For each window, the estimate of its obsolete pages that was last added to the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
@@ -112,8 +112,8 @@ class Windows(msgspec.Struct, array_like=True):
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the estimates of obsolete pages of all windows. `of_hand`, if given, replaces the estimate for the
-        current window.
+        """Return the estimates of obsolete pages of all windows. If `of_hand` is given, it replaces the stored estimate
+        of the current window.
         """
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]
@@ -153,7 +153,7 @@ class Windows(msgspec.Struct, array_like=True):
         return True
 
     def is_full(self) -> bool:
-        """Return whether too many results of fetches wait for windows outside memory."""
+        """Return whether more than `AWAY` fetch results wait for windows outside memory."""
         return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
 
     def keep_hand(self) -> None:
@@ -164,8 +164,8 @@ class Windows(msgspec.Struct, array_like=True):
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
         """Choose the next window, make it the current window, and return its number.
 
-        Usually the windows take turns. If too many results of fetches wait for windows outside memory, the window with
-        the most waiting results is chosen.
+        The windows take turns, but if too many fetch results wait (`is_full`), the window with the most results is
+        next.
 
         Parameters
         ----------

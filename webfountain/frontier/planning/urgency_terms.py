@@ -1,12 +1,11 @@
-"""Values with which the urgencies of all sites are computed, and the times at which urgencies are computed.
+"""Values from which the urgencies of all sites are computed, and the times of these computations.
 
 Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
 visits to a page, but at least a fiftieth of a period and at most a period. The steps of different sites begin at
 different moments, so that not all sites are computed at once. Times are UTC seconds.
 
 A site is searched for urgent pages when one of its pages may have become urgent. A site is also searched at regular
-intervals, because the price of a fetch may have fallen. If there are very many sites, many of them are searched at the
-same moment, and each is computed only after a minimum time.
+intervals, because the price of a fetch may have fallen.
 """
 
 from __future__ import annotations
@@ -41,31 +40,30 @@ STRANGE: Final = 1.5
 STEPS: Final = 36
 """Number of time steps in the mean interval between two visits to a page."""
 FEWEST_CHOICES: Final = 2
-"""Pages are chosen by urgency only if the mean interval between two visits to a page is at least this many checks."""
+"""Pages are chosen by urgency only if at least this many price checks fit between two visits to an average page."""
 PAUSE: Final = 0.25
 """Minimum time between two computations of the urgencies of a site that has due pages, as a share of a step."""
 WAKES: Final = 0.5
 """Maximum number of sites, per fetch, that are searched only because the price of a fetch may have fallen."""
 LEAST_WAKES: Final = 6000.0
-"""Even with a small budget, this many sites per period may be searched only because the price may have fallen.
-"""
+"""Number of sites per period that, even with a small budget, may be searched only because the price may have fallen."""
 LESSONS: Final = 0.25
 """Maximum number of sites whose urgencies are computed per fetch."""
 REST: Final = 2.0
 """The minimum time between two computations of a site's urgencies is at most this many steps."""
 AT_LEAST: Final = 50.0
-"""Even with a small budget, the urgencies of this many sites per second may be computed; this takes 0.5 % of a core."""
+"""The urgencies of this many sites per second may be computed even with a small budget, which takes 0.5 % of a core."""
 TOGETHER: Final = 40
 """Approximate number of sites that are searched for urgent pages at the same moment.
 """
 NEARLY: Final = 0.9
-"""The work of a check is repeated only after this share of the time between two checks."""
+"""Share of the time between two checks that must pass before `PageSupply` counts its pages again."""
 READY_S: Final = 1.0
 """If checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
 
 
 class UrgencyTerms(NamedTuple):
-    """Values with which the urgencies of all sites of a collection are computed."""
+    """Values from which the urgencies of all sites of a collection are computed."""
 
     signals: Signals
     """The signals that the computation uses (`core.signals`), with times in periods."""
@@ -124,7 +122,7 @@ class UrgencyTerms(NamedTuple):
         """Return the time of a page's last fetch plus the entry of its policy in `rests`, or inf if the last fetch
         failed.
 
-        The page may be fetched again when `shortest` has passed since the returned time.
+        The page may be fetched again `shortest` seconds after the returned time.
         """
         if record.failures or record.last_crawled is None:
             return inf
@@ -141,7 +139,7 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """The steps of the site are shifted by this fraction of a step, so that not all sites are computed at once."""
+    """Fraction of a step by which the site's steps are shifted, so that not all sites are computed at once."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
@@ -155,7 +153,7 @@ class SiteSteps(NamedTuple):
         return (step - 1 - self.phase) * self.step_s
 
     def next_at(self, at: float) -> float:
-        """Return when the step after `at` begins."""
+        """Return when the first step after the time `at` begins."""
         return self.begin_of(self.step(at) + 1)
 
 
@@ -215,5 +213,5 @@ class UrgencyPace:
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return how many fetches the budget allows in the time of `checks` checks."""
+        """Return how many fetches the budget allows while the price is checked `checks` times."""
         return checks * self._capacity / CHECKS_PER_PERIOD

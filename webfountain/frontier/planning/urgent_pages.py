@@ -4,8 +4,8 @@ A page is urgent if its urgency reaches the price of a fetch. An urgent page is 
 queue (the lane ADVANCED). The loop thread adjusts the price (`core.fetch_price`). Urgencies and prices are in seconds,
 and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-Usually the results of fetches are used when the site is next searched for urgent pages. While a site has due pages,
-changes may make other pages of the site more urgent, so its urgencies are computed again from time to time.
+Usually the results of fetches are used when their site is next searched for urgent pages. The urgencies of a site with
+due pages are computed again after changes, because pages that are not due may have become more urgent.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 RELEASE: Final = 64
-"""Maximum number of pages, per batch and site, that overtake pages that are already due."""
+"""Maximum number of pages of a site that overtake its due pages in one batch."""
 OUTRANKS: Final = 2.0
 """If a page is more than this many times as urgent as a due page, the page is fetched before the due page."""
 KEEP: Final = 0.002
@@ -160,8 +160,8 @@ class UrgentPages:
     def turn(
         self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
     ) -> list[tuple[SiteLease, bytes]]:
-        """If the turn of a very large site's window is over, load the site's next window. Return the data that the
-        store must save with the changed sites.
+        """Load the next window of each very large site whose current window has been in memory long enough. Return the
+        data that the store must save with the changed sites.
         """
         kept = []
         for name in names if self._has_windows else ():
@@ -199,9 +199,9 @@ class UrgentPages:
         """Adjust the urgencies of a site's pages by their dates in a sitemap or feed. `later` says for each page
         whether its date is later than the time of the stored copy.
 
-        Return the keys of pages that the caller must make due: pages outside memory with dates later than their copies.
-        If the site's dates were not reliable before, or if half of the dates are later than the copies, no key is
-        returned. If pages are not chosen by urgency, return the keys of all pages with dates later than their copies.
+        Return the keys of pages outside memory with dates later than their copies; the caller must make these pages
+        due. Return no key if the site's dates were not reliable before, or if half of the dates are later than the
+        copies. If pages are not chosen by urgency, return the keys of all pages with dates later than their copies.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
@@ -221,7 +221,7 @@ class UrgentPages:
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute all rankings for a batch together.
+        """Compute all rankings that a batch needs, in one computation.
 
         `names` are the sites whose pages may become due. `changed` are the sites on which a fetch has found a change.
         """
@@ -248,11 +248,10 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages due, ahead of the due pages of their sites, if changes have made them much more urgent than the
-        due pages.
+        """Make pages due, ahead of the pages that are already due, if changes have made them much more urgent.
 
         The most urgent page that is not due must be more than `OUTRANKS` times as urgent as the least urgent due page
-        of its site. The second most urgent page is compared with the second least urgent due page, and so on.
+        of its site.
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}
@@ -331,7 +330,7 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make urgent pages due. A leased page cannot be made due, so the worker has already released ended leases."""
+        """Make urgent pages due, after the worker has released ended leases, because leased pages cannot be made due."""
         urgent, price = self._urgent, batch.price
         if price is None:
             return
@@ -367,7 +366,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add to a batch of leases the time at which the site must be searched for urgent pages again."""
+        """Add to the leases of a site the time at which the site must be searched for urgent pages again."""
         del at
         if dealt.site not in self._next_at:
             return dealt

@@ -77,7 +77,8 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetches for the next computation: maps a page's number to (step of the fetch, whether the page had changed).
+        """Maps the number of each page that was fetched since the last computation to (step of the fetch, whether the
+        page had changed).
         """
         self.met: dict[bytes, PageRecord] = {}
         """Records of pages that were fetched for the first time and have no number yet."""
@@ -95,7 +96,7 @@ class UrgentSite:
     def follow(self, terms: UrgencyTerms) -> bool:
         """Adopt new terms, or return False if the site must be made anew from its page records.
 
-        A site must be made anew if the length of a time step or a policy's bounds between fetches have changed.
+        A site must be made anew if the length of a time step, or a policy's minimum time between fetches, has changed.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -137,8 +138,8 @@ class UrgentSite:
         """Adjust the urgencies of pages by their dates in a sitemap or feed. `later` says for each page whether its
         date is later than the time of the stored copy.
 
-        Return the keys of pages that the caller must make due: pages outside memory with dates later than their copies.
-        If the site's dates were not reliable before, no key is returned. Dates are not reliable if, for example, a
+        Return the keys of pages outside memory with dates later than their copies; the caller must make these pages
+        due. Return no key if the site's dates were not reliable before. Dates are not reliable if, for example, a
         sitemap gives all pages today's date.
         """
         numbers = {key: self.pages.number(key) for key in later}
@@ -153,7 +154,7 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that a page must not be fetched by its urgency, because it failed, is gone or is refused. Only after a
+        """Record that urgency must not make a page due, because the page failed, is gone or is refused. Only after a
         successful fetch can the page become urgent again.
         """
         self.news += 1
@@ -172,7 +173,7 @@ class UrgentSite:
             self.drop(self.pages.key(page))
 
     def number_new_pages(self) -> None:
-        """Give a number to each page that was fetched for the first time."""
+        """Number the pages that were fetched for the first time."""
         records = {key: record for key, record in self.met.items() if self.pages.number(key) is None}
         self.met.clear()
         if not records:
@@ -190,7 +191,7 @@ class UrgentSite:
     # ------------------------------------------------------------ learning
 
     def learned(self, at: float) -> None:
-        """Record that a computation has used the results of all fetches."""
+        """Forget the results of fetches after a computation has used them."""
         self.observed.clear()
         self._learned_at, self._encoded = at, None
         self.ranking.outdate()
@@ -252,7 +253,7 @@ class UrgentSite:
         return len(self.ranking.waits) + len(self.windows.waits)
 
     def ask_at(self, price: float, at: float) -> float:
-        """Return when a page of the site may next reach the price."""
+        """Return when the urgency of a page of the site may next reach the price."""
         ranking, early = self.ranking, self.windows.early_at(self.terms)
         since = ranking.due_since(price)
         if since < inf:
@@ -329,7 +330,7 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Restore the site that `UrgentSite.encode` wrote, and return it with its estimate of obsolete pages.
 
-    If the data do not fit the terms or cannot be read, return None in place of the site.
+    Return None in place of the site if the data cannot be read, or were saved under different terms.
     """
     believed = None
     try:
