@@ -330,7 +330,7 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make urgent pages due, after the worker has released ended leases, because leased pages cannot be made due."""
+        """Make urgent pages due, after the release of ended leases, because leased pages cannot be made due."""
         urgent, price = self._urgent, batch.price
         if price is None:
             return
