@@ -444,6 +444,11 @@ DENIED: dict[str, tuple[str, str]] = {
     "status of another's store": ("status --store rocksdb://mine", "permission denied"),
     "pages of another's store": ("pages --store rocksdb://mine", "permission denied"),
     "texts of another's store": ("texts --store rocksdb://mine", "permission denied"),
+    "crawl into another's store": (
+        "crawl good.toml --store rocksdb://mine",
+        "(mine belongs to root: run the command as",
+    ),
+    "crawl into another's folder": ("crawl good.toml --store rocksdb://open/new", "(open belongs to root: run the"),
     "now to another's store": ("now http://127.0.0.1:1/ --store rocksdb://mine", "permission denied"),
     "a policy file of another": ("policy check secret.toml", "secret.toml: cannot be read: permission denied"),
     "export into another's folder": (
@@ -454,7 +459,8 @@ DENIED: dict[str, tuple[str, str]] = {
 
 
 ANOTHER = """
-import os, pkgutil, sys, webfountain
+import encodings.idna, encodings.utf_8_sig, os, pkgutil, sys, webfountain
+import scrapy.crawler, twisted.internet.asyncioreactor
 for module in pkgutil.walk_packages(webfountain.__path__, "webfountain."):
     if not module.name.endswith("__main__"):
         __import__(module.name)
@@ -476,6 +482,7 @@ def test_a_file_of_another_user_is_one_line_that_names_the_user(name: str) -> No
     with tempfile.TemporaryDirectory(prefix="webfountain-mistakes-") as made:
         folder = Path(made)
         folder.chmod(0o755)
+        (folder / "good.toml").write_text(GOOD)
         (folder / "secret.toml").write_text(GOOD)
         (folder / "secret.toml").chmod(0o600)
         open_store(f"rocksdb://{folder / 'mine'}", collection="good", period_s=86_400.0).close()

@@ -97,7 +97,7 @@ def need_asyncio() -> None:
         )
 
 
-def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
+def refuse(crawler: Crawler, error: WebfountainError | OSError, *, crawl: asyncio.Task[Any] | None) -> None:
     """End a crawl that cannot start: log the text of `error` and make the exit status 1. The caller raises `error`.
 
     `crawl` is the task that started the crawl (`running_crawl`).
@@ -117,7 +117,7 @@ def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any
 class _ReportedFailure(logging.Filter):
     """A filter that keeps Twisted from logging a failure a second time."""
 
-    def __init__(self, error: WebfountainError) -> None:
+    def __init__(self, error: WebfountainError | OSError) -> None:
         super().__init__()
         self._error = error
 

@@ -128,11 +128,14 @@ class FountainScheduler:
         ------
         WebfountainError
             if the crawl cannot start; the text is one line for the user.
+        OSError
+            if the folder of the store belongs to another user, for example.
         """
         try:
             built = await self._worker.call(lambda: self._session.open(spider))
-        except WebfountainError as error:
-            self._session.error = error
+        except (WebfountainError, OSError) as error:
+            if isinstance(error, WebfountainError):
+                self._session.error = error
             self._worker.shut()
             engine.refuse(self._crawler, error, crawl=self._running)
             raise

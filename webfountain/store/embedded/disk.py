@@ -239,7 +239,7 @@ def open_writing(folder: Path) -> Disk:
     ------
     StoreHeld
         if another process writes to it; the message names the process.
-    StoreError
+    StoreError, PermissionError
         if the folder cannot be created, written or read.
     """
     try:
@@ -247,6 +247,8 @@ def open_writing(folder: Path) -> Disk:
             (folder / "db").mkdir(parents=True, exist_ok=True)
             db = _database(folder / "db", options(), AccessType.read_write())
             disk = Disk(folder, db, secondary=None)
+    except PermissionError:
+        raise  # the command line says whose folder it is
     except Exception as error:
         if _is_held(folder, error):
             raise StoreHeld(_held(folder)) from None
