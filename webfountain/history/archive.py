@@ -2,7 +2,8 @@
 
 The archive is in the store's published values (`store.contract.Board`), so it survives restarts and is part of an
 export. Samples are stored in *chunks*: the minutes of an hour, the hours of a day, or the days of a year. Chunks of
-minutes and of hours reuse a fixed number of names, so their total size is bounded. The days of a year take about 75 kB.
+minutes and of hours reuse a fixed number of names, so their total size is bounded. A chunk with all days of a year
+takes about 75 kB.
 
 The archive writes once a minute. When an hour or a day ends, the archive condenses its samples into one, begins a new
 chunk, and updates the archive's bounds. After a kill, an hour or a day is condensed again without harm.
@@ -29,18 +30,19 @@ HOUR_S: Final = 3600
 DAY_S: Final = 86_400
 STEPS: Final[dict[Step, int]] = {"minute": MINUTE_S, "hour": HOUR_S, "day": DAY_S}
 _HOURS: Final = 50
-"""Number of chunks of minutes: one per hour of two days, one for the current hour, and a spare one. Because of the
-spare chunk, readers never use a chunk that is being replaced.
+"""Number of chunks of minutes: 48 for past hours, one for the current hour, and a spare one. Because of the spare
+chunk, readers never use a chunk that is being replaced.
 """
 _DAYS: Final = 92
-"""Number of chunks of hours: one per day of ninety days, one for the current day, and a spare one."""
+"""Number of chunks of hours: ninety for past days, one for the current day, and a spare one."""
 _YEAR: Final = 365
 """Number of days in a chunk of days."""
 _HEAD: Final = "history/head"
 
 
 class _Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """The samples of one span. `number` identifies the span, because later spans reuse the chunk's name."""
+    """The stored samples of one hour, day or year. `number` identifies the span, because later spans reuse the chunk's
+    name."""
 
     number: int
     samples: list[HistorySample]

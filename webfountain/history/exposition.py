@@ -1,8 +1,8 @@
 """Figures of crawls in the text format of Prometheus.
 
 The figures come from the live snapshots and from the status of the stores; this module counts nothing. No label names a
-site, so the number of series is bounded. When a process ends, its series end too. Names are in base units and begin
-with ``webfountain_``.
+site, so the number of series is bounded. When a process ends, the scrape no longer contains its series. Names are in
+base units and begin with ``webfountain_``.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class FilePlace(LivePlace):
         self._path = folder / FILE
 
     def put(self, snapshot: LiveSnapshot) -> None:
-        """Replace the file. Raise OSError if the write fails."""
+        """Replace the snapshot file; raise OSError if the write fails."""
         with replaced(self._path) as file:
             file.write(msgspec.json.encode(snapshot))
 

@@ -95,7 +95,7 @@ class RecordLoop:
 
 
 class _Outages:
-    """The times in which one kind of record cannot be stored."""
+    """Logs when one kind of record cannot be stored, and when it can be stored again."""
 
     def __init__(self, what: str) -> None:
         self._what = what

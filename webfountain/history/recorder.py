@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["KEEPER", "Recorder"]
 
 KEEPER: Final = "role/history"
-"""Claim of the process that keeps the history of a shared store."""
+"""Name claimed by the process that keeps the history of a shared store."""
 _KEEPER_S: Final = 3.0 * MINUTE_S
 _WINDOW_S: Final = 10.0
 """Time over which the rate of a snapshot is averaged, in seconds."""
@@ -156,7 +156,8 @@ class Recorder:
         )
 
     def _counts_since(self, counts: Mapping[str, Mapping[str, float]]) -> Counter[str]:
-        """Return the counts of all processes since the last call. For a new process, all of its counts are included."""
+        """Return the counts of all processes since the last call. If a process is new since the last call, all its
+        counts are included."""
         new: Counter[str] = Counter()
         for name, now in counts.items():
             before = self._counted.get(name, {})

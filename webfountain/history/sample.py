@@ -55,8 +55,8 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Price of a fetch at the end of the time span, in seconds. A known page is fetched only if the fetch is expected
-    to save at least the price, in obsolete seconds."""
+    """Price of a fetch at the end of the time span, in seconds. A known page is fetched only if the fetch should
+    shorten the obsolete time of its copy by at least the price."""
     limits: dict[str, float] = {}
     """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, in seconds."""
     store_bytes: int | None = None
@@ -138,7 +138,7 @@ def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
 
 
 def _mean(values: Sequence[tuple[float | None, float]]) -> float | None:
-    """Return the mean of the values that are not None, weighted by the seconds of each."""
+    """Return the mean value of (value, seconds) pairs, weighted by the seconds. Ignore pairs with the value None."""
     known = [(value, max(seconds, 1e-9)) for value, seconds in values if value is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""The part of the worker thread that sorts waiting pages and sites by importance."""
+"""The worker thread's stage for importance: it sorts waiting pages and sites."""
 
 from __future__ import annotations
 

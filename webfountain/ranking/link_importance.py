@@ -2,8 +2,8 @@
 
 This module logs and counts the links of a fetched page before the store adds their URLs. The importance of a new URL
 decides its place in the queue of its site. Waiting pages that became much more important move forward in the queue
-(`risen`). When the crawl leases URLs of a site, the site's queue is updated to the newest ranking (`importance`). If
-the policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
+(`risen`). Before URLs of a site are leased, its waiting URLs are sorted by the newest ranking (`importance`). If the
+policy file sets neither ``ranking.every`` nor ``score``, the crawl does not use this module.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class LiveImportance:
         return 0 if self._rankings is None else self._rankings.scores.epoch
 
     def is_unlogged(self, record: PageRecord) -> bool:
-        """Return whether a fetched page may be missing in the link log, so that its links must be read again."""
+        """Return whether a fetched page may be missing from the link log, so that its links must be read again."""
         last = record.last_crawled
         return self._rankings is not None and last is not None and last < self._rankings.complete_since
 
@@ -230,8 +230,8 @@ class LiveImportance:
         return self.weights.combine(pages, scores)
 
     def _bounded(self, keys: Keys, ranks: Array) -> Array:
-        """Return the (n,) ranks of pages. In a collection of fixed size, trust limits the ranks, to keep link farms
-        out.
+        """Return the (n,) ranks of pages. In a collection of fixed size, a page's trust limits its rank, to keep link
+        farms out.
         """
         if not self._is_bounded:
             return np.asarray(ranks)
@@ -303,7 +303,6 @@ class LiveImportance:
         return True
 
     def _blend_orders(self) -> None:
-        """Update the blend of crawl orders from the current ranking."""
         if self._blend is None or self._rankings is None:
             return
         scores = self._rankings.scores

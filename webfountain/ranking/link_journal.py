@@ -134,7 +134,7 @@ class LinkJournal:
             os.close(file)
 
     def _make_again(self) -> None:
-        """Write a new journal file with the bytes of the deleted file, which is still open."""
+        """Copy the deleted journal, which this process still has open, to a new file."""
         logger.warning("%s was deleted; it is written again with its %d bytes", self.path, self._end)
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         deleted, file = self._file, self._made()
@@ -156,7 +156,7 @@ class LeftRows(NamedTuple):
 def left_behind(folder: Path) -> Iterator[LeftRows]:
     """Yield the journals of processes that have ended.
 
-    When the iteration continues after a journal, the file of this journal is deleted.
+    The file of a journal is deleted once the caller requests the next journal.
 
     Raises RepositoryError if the disk reports an error.
     """
@@ -224,7 +224,7 @@ def damaged_journals(folder: Path) -> list[str]:
 
 
 def mend_journals(folder: Path) -> list[str]:
-    """Cut each damaged journal after its last row before the damage, and return a line of text for each."""
+    """Truncate each damaged journal at its first damaged row, and return a line of text for each journal."""
     found = damaged_journals(folder)
     if found:
         for path in sorted(folder.glob(f"*{_SUFFIX}")):

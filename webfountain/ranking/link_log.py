@@ -5,9 +5,9 @@ a *segment*. Rows that are in no segment yet are in the writer's journal (`link_
 segments into *shards*. Each site belongs to one shard. A shard has only the newest row of each page. For each shard, a
 file of *names* gives the URL of each fingerprint.
 
-The *manifest* lists the current shards and the segments in them. Readers read the current shards and all segments that
-the manifest does not list. A reader sees each row once, even during a compaction or after a kill. A file that a
-compaction replaced is kept until the next compaction, because a reader may still have it open.
+The *manifest* lists the current shards and the segments that were merged into them. Readers read the current shards and
+all segments that the manifest does not list. A reader sees each row once, even during a compaction or after a kill. A
+file that a compaction replaced is kept until the next compaction, because a reader may still have it open.
 
 Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that the crawl does not follow are logged
 with a flag, because an edited policy may follow them.
@@ -161,7 +161,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return for each page the URLs that the log does not contain yet, as links."""
+        """For each page, return as links the URLs that the log does not contain yet."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()

@@ -51,7 +51,8 @@ class LoggedLinks(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Rows of the link log as arrays, one array for each column. Row i has the links ends[i] to ends[i + 1] - 1."""
+    """Rows of the link log as arrays, one array for each column. The links of row i are the slice
+    `ends[i]:ends[i+1]`."""
 
     source: Prints
     site: Prints

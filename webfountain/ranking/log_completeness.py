@@ -1,7 +1,8 @@
 """Completeness of a link log: every page that was fetched after a stored time has a row, even if files were damaged.
 
-Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. A page is logged at
-each fetch that finds a change. An unchanged page is logged again if its row may be missing (`pages.examiner`).
+Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. Each fetch that
+finds a page changed adds a row to the log. An unchanged page is logged again if its row may be missing
+(`pages.examiner`).
 
 `mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty
 one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, `mend` makes a
@@ -63,7 +64,8 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Record `at` if the log does not say since when it is complete. Log a warning if a recorded time was lost."""
+    """Record `at` if the log does not say since when it is complete. Log a warning if the stored time is damaged or
+    lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)

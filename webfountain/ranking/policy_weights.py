@@ -89,7 +89,7 @@ class PolicyWeights:
         return made
 
     def with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
-        """Return the (n,) importances, with those of pages on topic raised above all others."""
+        """Return the (n,) importances, raised for pages on topic so that these pages come first."""
         if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)

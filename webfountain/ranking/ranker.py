@@ -89,8 +89,8 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
     """Compare the crawl orders by a replay, if one is due (`core.order_replay`).
 
-    In a small crawl, a replay is due whenever the number of crawled pages has grown by half. Return the number of pages
-    in the last replay, and the total loss of each crawl order in all replays.
+    In a small crawl, the crawl orders are compared whenever the number of crawled pages has grown by half. Return the
+    number of pages in the last replay, and the total loss of each crawl order in all replays.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -235,8 +235,8 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the links in a file as a part of the graph, sorted by target. Add the number of links of each source to
-    `degree`."""
+    """Return the links in a file as a part of the graph, sorted by target. In `degree`, add up how many links each page
+    has."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)

@@ -198,8 +198,8 @@ class EpochScores:
         return int(np.count_nonzero(self._scores["crawled"])) if self._is_whole() and "crawled" in self._scores else 0
 
     def _is_whole(self) -> bool:
-        """Return whether scores can be read. If a file was cut, forget all scores, because reading a mapped file that
-        was cut would crash the process."""
+        """Return whether scores can be read. If a file was truncated, forget all scores, because reading the mapped
+        file would crash the process."""
         cut = next((path for path, size in self._sizes.items() if is_cut(path, size)), None)
         if cut is not None:
             _set_aside(self._folder, ValueError(f"{cut.name} was cut"))

@@ -27,7 +27,7 @@ KEPT: Final = 500_000
 
 
 class WaitingSites:
-    """Sites that have due pages but are not crawled by this process now, sorted by importance.
+    """Sites that have due pages but that this process is not crawling, sorted by importance.
 
     The importance of a site is its PageRank in the last ranking, plus an amount for each link found since that ranking.
     A site begins to wait when new pages of it are found, or when its crawl stops while pages are due.

@@ -50,7 +50,7 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of a WARC file with another suffix."""
+    """Return a WARC file's path with its suffix replaced."""
     return path.with_name(path.name.partition(".")[0] + suffix)
 
 
@@ -90,7 +90,7 @@ class RecoveredFile(NamedTuple):
 
 
 def recover(path: Path) -> RecoveredFile:
-    """Cut a file after its last complete record, and complete its index."""
+    """Truncate a file after its last complete record, and complete its index."""
     index = beside(path, ".index")
     data = index.read_bytes() if index.exists() else b""
     known = len(data) - len(data) % _ROW.size
@@ -150,7 +150,7 @@ def _scan(path: Path, start: int) -> Iterator[IndexRow]:
 
 
 def _member(file: BinaryIO, offset: int) -> IndexRow | None:
-    """Return the record that begins at `offset`; None if it is cut, damaged or missing."""
+    """Return the record that begins at `offset`; None if it is truncated, damaged or missing."""
     file.seek(offset)
     unpack = isal_zlib.decompressobj(GZIP)
     parts: list[bytes] = []

@@ -59,7 +59,7 @@ class Pages:
     def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
         """Return the copy of the page `url`, with its body after content decoding.
 
-        If `most` is given, at most `most` bytes are read, so a large body is cut.
+        If `most` is given, at most `most` bytes are read, so a large body is truncated.
 
         Raises
         ------
@@ -196,7 +196,7 @@ class Repository:
     def settled(self, copies: Iterable[Copy | None]) -> None:
         """Record that the pages of these copies were settled, or that their leases were lost.
 
-        The copies are those that `write` returned.
+        `copies` must be copies that `write` returned.
 
         Until `settled` is called, `tidy` does not delete the files of these copies.
         """

@@ -7,7 +7,7 @@ under these conditions:
 - no capture in the file is unsettled,
 - no page names the file, not even by a ``.moved`` file.
 
-Copies are moved in this order, which survives a kill at any point:
+Copies are moved in these steps, and a kill after any step loses nothing:
 
 - copy to the file being written,
 - record the moves,
@@ -44,7 +44,7 @@ __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyRe
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
-"""Time in seconds, longer than any lease, for which a ``.moved`` file is kept after its last use."""
+"""A ``.moved`` file is kept for this many seconds after its last change, which is longer than any lease."""
 FILES_PER_LIMIT: Final = 16
 """A file is closed at the latest when it reaches `max_bytes` divided by this number. Only closed files can be
 compacted."""
@@ -53,9 +53,10 @@ _HIGH: Final = 0.85
 _ENOUGH: Final = 0.8
 """Compaction stops at this share of the size limit, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
-"""Compaction never rewrites a file with at most this superseded share."""
+"""Compaction rewrites a file only if more than this share of the file is superseded."""
 _CHEAP: Final = 0.25
-"""Compaction rewrites a file with more than this superseded share, even if the folder is far below its size limit."""
+"""If more than this share of a file is superseded, the file is rewritten even far below the size limit of the
+folder."""
 _MOST_PER_LIVE: Final = 2.0
 """A folder without a size limit is compacted if the ratio of all its bytes to its live bytes exceeds this."""
 _ENOUGH_PER_LIVE: Final = 1.5

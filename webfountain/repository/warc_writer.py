@@ -180,7 +180,7 @@ def _target(fetched: FetchResult) -> str:
 
 
 def target_uri(url: str) -> str:
-    """Return a URL as records need it, percent-encoded to printable ASCII."""
+    """Percent-encode a URL to printable ASCII, as WARC records need it."""
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 

@@ -27,7 +27,7 @@ __all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
 
 FRAME: Final = struct.Struct("<II")
 LARGE_BYTES: Final = 96_000_000
-"""Largest resident memory of a child, bytes. A larger child ends after its job, and is replaced."""
+"""If the resident memory of a child exceeds this many bytes, the child ends after its job, and is replaced."""
 
 
 class ReadJob(msgspec.Struct, frozen=True, array_like=True):
@@ -47,8 +47,8 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
-    """The result of a job: a document, a sitemap, a robots.txt or an error. The child ends after a result with
-    `last`.
+    """The result of a job: a document, a sitemap, a robots.txt or an error. If `last` is True, the child ends after it
+    has sent the result.
     """
 
     document: Document | None = None

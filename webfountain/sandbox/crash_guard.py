@@ -131,7 +131,7 @@ class CrashSuspects:
             self._file = None
 
     def _open(self, examined: Path, known: Path) -> None:
-        """Take over the file of the previous process."""
+        """Find in the file which pages the previous process was examining, and clear the file."""
         try:
             self._deaths = msgspec.json.decode(known.read_bytes(), type=dict[str, int])
         except (OSError, msgspec.DecodeError):  # missing, or torn by a power failure
@@ -180,7 +180,7 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Return whether the file has its full size, after filling it again if another program has cut it."""
+        """Refill the file if another program has truncated it; return whether the file has its full size."""
         assert self._file is not None
         # Access past the end of the file would kill the process.
         with suppress(OSError):

@@ -83,10 +83,10 @@ class SearchState(msgspec.Struct, frozen=True):
     """The state of an index."""
 
     cursor: str | None
-    """Cursor of the last indexed text; None before the first."""
+    """Cursor of the last indexed text; None if no text is indexed yet."""
     pages: int
     stale: int
-    """Number of entries whose text is no longer the text of any page."""
+    """Number of entries for outdated texts, whose pages have changed or are gone."""
 
 
 class SearchIndex:

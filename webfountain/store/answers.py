@@ -145,8 +145,8 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetBack(msgspec.Struct, frozen=True):
-    """A report that the server of a store lost its latest steps. Before a process reports a set-back, it has repeated
-    its own lost steps.
+    """A report that the server of a store lost its latest steps. A process reports a set-back only after it has
+    repeated its own lost steps.
 
     `voided` contains (site, token) of the site leases that ended because of the loss.
     """

@@ -49,7 +49,7 @@ def last_crawled_ms(record: PageRecord) -> int:
 
 
 def count_arrivals(counted: CensusCounts, period: int, births: int) -> None:
-    """Count new URLs that came from outside, not from links (nconst of the model)."""
+    """Count new URLs that were not found through links (the model's `nconst`)."""
     if births:
         _row(counted, period, None)[4] += births
 

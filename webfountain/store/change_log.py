@@ -1,8 +1,8 @@
 """The rules of the change log, which are the same in all stores: the entry that a fetch causes, and the form of a
 cursor.
 
-A page is *held* if its state is crawled and it is not a duplicate of another page. Consumers have copies of the held
-pages. An entry reports that a page became held, that its held copy changed, or that it is no longer held.
+A page is *held* if its state is crawled and it is not a duplicate of another page. An entry reports that a page became
+held, that its held copy changed, or that it is no longer held.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ __all__ = [
 ]
 
 KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
-"""Verdicts of the entries that tell consumers to hold a copy of the page."""
+"""Verdicts after which a consumer of the log has a copy of the page."""
 
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
 _MANY: Final = re.compile(r"[0-9a-f]{8}\.[A-Za-z0-9_-]{2,}")
-"""Format of a cursor into a log that several shards write (`store/shared/scripts.py`)."""
+"""Format of a cursor into a change log that is spread over several shards (`store/shared/change_log.py`)."""
 
 
 def is_held(record: PageRecord) -> bool:
@@ -89,7 +89,7 @@ def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes
 
 
 def without_text(entry: Change) -> Change:
-    """Return the log entry of a forgotten page without what it says about the page's content."""
+    """Return a copy of a log entry without the fields that describe the page's content."""
     return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
 
 
@@ -97,7 +97,7 @@ def cursor_at(log: str, sequence: int, at: float | None) -> str:
     """Return the cursor after an entry. `log` is the name of the log; the cursor of a log with another name is refused.
 
     A cursor contains a hash of the entry's time `at`, because a store that lost entries may give their numbers to new
-    ones. `at` is None if the entry is no longer kept.
+    ones. `at` is None if the log no longer keeps the entry.
     """
     name = f"{log}-{sequence}"
     return name if at is None else f"{name}-{_hash_of(at)}"

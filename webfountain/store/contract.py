@@ -1,4 +1,4 @@
-"""The store contract: the interface of the place where the frontier keeps its URLs, queues, leases and sites.
+"""The store contract: the interface to the URLs, queues, leases and sites that the frontier stores.
 
 A store also keeps the census, the change log and published values. `FrontierStore` lists the parts of a store, and each
 part is a Protocol. A store never reads a clock: times are arguments, in UTC seconds.
@@ -94,10 +94,10 @@ class UrlQueues(Protocol):
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
         """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
 
-        Unknown URLs are discovered first. If the site of an added URL is not active, the site becomes due at once
-        (`AT_ONCE`). URLs that are already in an immediate lane are skipped. A leased URL enters the immediate lane when
-        its lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a site's owner that a
-        leased URL became immediate.
+        An unknown URL is first made known, as by `discover`. If the site of an added URL is not active, the site
+        becomes due at once (`AT_ONCE`). URLs that are already in an immediate lane are skipped. A leased URL enters the
+        immediate lane when its lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a
+        site's owner that a leased URL became immediate.
         """
         ...
 
@@ -247,9 +247,7 @@ class PageRecords(Protocol):
         ...
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """Yield (site, record) of every known URL, site by site. The records may have been read at different
-        moments.
-        """
+        """Yield (site, record) of every known URL, site by site. Records may be read at different moments."""
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
@@ -270,7 +268,7 @@ class PageRecords(Protocol):
     def waiting(self, site: str, n: int) -> list[PageRecord]:
         """Return the first `n` never-crawled URLs of a site, first the immediate URLs, then lane by lane.
 
-        Leased URLs may be missing.
+        The result may lack leased URLs.
         """
         ...
 
@@ -354,14 +352,14 @@ class Changes(Protocol):
         ...
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after the time `at`. Raises CursorLost if the log does not
-        reach back to `at`.
+        """Return the cursor just before the first entry whose time is `at` or later. Raises CursorLost if the log does
+        not reach back to `at`.
         """
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, and all but the newest `most` entries. Return the number of dropped
-        entries.
+        """Drop the entries before a time, then the oldest entries until at most `most` are left. Return the number of
+        dropped entries.
         """
         ...
 

@@ -186,7 +186,7 @@ def recount(url: str) -> None:
 
 
 def left_by_scrapy_redis(url: str, *, requests: str, dupefilter: str) -> ScrapyRedisKeys:
-    """Return a context manager for the data of a scrapy-redis spider under these keys of a server."""
+    """Return a context manager for the data that a scrapy-redis spider left under these keys."""
     from webfountain.store.shared.scrapy_redis import ScrapyRedisKeys  # noqa: PLC0415
 
     return ScrapyRedisKeys(url, requests=requests, dupefilter=dupefilter)

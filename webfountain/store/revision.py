@@ -28,7 +28,7 @@ PAGES_AT_ONCE: Final = 500
 _SITES_AT_ONCE: Final = 100
 
 TOLERANCE_S: Final = 60.0
-"""Largest difference between the clocks of two runs that is ignored, in seconds."""
+"""Differences up to this many seconds between the clocks of two runs are ignored."""
 
 
 class Revision(Protocol):
@@ -41,7 +41,8 @@ class Revision(Protocol):
 
     @property
     def moves_sites(self) -> bool:
-        """True if the revision also changes sites and deletes their parts."""
+        """True if the revision also changes the records of sites, and deletes the numbered parts of their learned
+        data."""
         ...
 
     def site(self, site: SiteRecord) -> SiteRecord:
@@ -76,7 +77,7 @@ class Revisable(Protocol):
         ...
 
     def move(self, site: SiteRecord) -> None:
-        """Copy times, state and learned data of a record to its site, and delete the site's parts."""
+        """Replace a site's times, state and learned data by those of a record, and delete the site's parts."""
         ...
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None: ...
@@ -105,8 +106,8 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
 class UnitConversion:
     """Revision that converts the bucket bytes of all pages to another unit.
 
-    A page's new bucket byte is computed from the history of its checks, as after a fetch. A page without history keeps
-    its mean change interval.
+    A page's new bucket byte is computed from the history of its checks, as after a fetch. If a page has no history, the
+    conversion keeps the page's mean change interval.
 
     Parameters
     ----------

@@ -46,8 +46,8 @@ class Claims(Protocol):
         ...
 
     def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Give up names, in one round trip. `names` maps each name to the time from which any process may claim it.
-        Names that belong to other owners are not given up.
+        """Give up names, in one round trip. `names` maps each name to the time from which any process may claim it. The
+        call ignores names that belong to other owners.
         """
         ...
 
@@ -79,7 +79,7 @@ class Claims(Protocol):
 
 
 class FeedEntry(NamedTuple):
-    """An entry of a feed, with its name for `done`."""
+    """An entry of a feed; `name` is the argument for `done`."""
 
     name: bytes
     data: bytes

@@ -41,5 +41,5 @@ class SiteHolder:
 
     def due_again(self, due: float, *, returned: float) -> float:
         """Return when a site is due again after its ant has parked it with the due time `due`. `returned` is the time
-        at which leased URLs returned to the queues, or inf."""
+        at which leased URLs returned to the queues, or inf if none did."""
         return AT_ONCE if self.hurried else min(due, self.fresh, returned)

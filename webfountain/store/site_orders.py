@@ -2,7 +2,8 @@
 
 A rank has eight bytes, which sort in the same order as the sites. Sites with equal rank are in order of name. A cursor
 is the rank and the name of a site, or "" before the first site. A list is read in parts; reading a part takes time
-proportional to its number of sites. A site whose rank changes between two parts may be in both parts or in none.
+proportional to its number of sites. If the rank of a site changes while the list is read, the site may be listed twice
+or not at all.
 """
 
 from __future__ import annotations

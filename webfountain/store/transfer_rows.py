@@ -197,7 +197,7 @@ _ORDER: Final[dict[type, int]] = {
 
 
 def checked(rows: Iterable[Row], file: Path) -> Iterator[Row]:
-    """Yield rows while they are valid.
+    """Check each row, and yield it if it is valid.
 
     Raises
     ------
@@ -218,7 +218,7 @@ class _Wrong(Exception):
 
 
 class _Check:
-    """The checks of each row, with what later checks need to know of earlier rows."""
+    """Checker of rows, which remembers what it needs from earlier rows."""
 
     def __init__(self) -> None:
         self._stage = -1

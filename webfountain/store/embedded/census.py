@@ -29,7 +29,7 @@ class EmbeddedCensus:
         self._steps = steps
 
     def count_arrivals(self, births: int, at: float) -> None:
-        """Count new URLs that came from outside, not from links."""
+        """Count new URLs that were not found through links."""
         counted: CensusCounts = {}
         count_arrivals(counted, period_of(at, self.period_s), births)
         self._steps.counts.count(counted)

@@ -75,7 +75,7 @@ class LocalChangeLog:
         return self._cursor(log_bounds(self._steps.disk)[1])
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entry at or after a time, by a binary search in the log."""
+        """Return the cursor just before the first entry whose time is `at` or later, by a binary search."""
         self._steps.disk.refresh()
         dropped, last = log_bounds(self._steps.disk)
         earlier = self._last_before(at, dropped, last)

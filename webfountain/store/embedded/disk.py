@@ -295,7 +295,7 @@ def open_reading(folder: Path) -> Disk:
 
 
 def _writable(database: Path, private: Scratch) -> Path:
-    """Return the database's folder. If the folder cannot be written, return a new folder with links to the database's
+    """Return the database's folder. If the folder is not writable, return a new folder with links to the database's
     files.
     """
     # Even for reading, rocksdict writes its own options into the folder.

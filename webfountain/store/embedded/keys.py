@@ -115,9 +115,9 @@ class Meta(msgspec.Struct, frozen=True, array_like=True):
     """The description of an embedded store.
 
     `generation` counts the openings of the store, so that no lease token is given twice. `log` is the name of the
-    change log. `unit` is the old unit during a conversion of bucket bytes. `correction` contains the `at` and `ahead`
-    of a correction of times while it runs. `come_to` is the position of a running conversion or correction: a site, a
-    zero byte, a page key. `is_ranked` is True if the index of sites exists. An older version of webfountain drops
+    change log. `unit` is the old unit during a conversion of bucket bytes. While a correction of times runs,
+    `correction` contains its `at` and `ahead`. `come_to` is the position of a running conversion or correction: a site,
+    a zero byte, a page key. `is_ranked` is True if the index of sites exists. An older version of webfountain drops
     `is_ranked` when it writes the description, because it does not update the index.
     """
 

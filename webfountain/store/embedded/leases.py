@@ -31,7 +31,7 @@ _GENERATION_BITS: Final = 40
 class HeldLease:
     """An open URL lease.
 
-    `place.record` is the page's current record. `handed` is the record that the ant received, which differs if the
+    `place.record` is the page's current record. `handed` is the record that the ant received; it is outdated if the
     page's copy has moved since the lease.
     """
 

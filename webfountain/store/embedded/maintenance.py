@@ -201,8 +201,8 @@ class RevisedDisk:
 def recount(steps: Steps) -> None:
     """Recount the pages by state, site, bucket and WARC file.
 
-    The counts of the whole store are written in one batch at the end. If an interruption left counts that are too low,
-    the next crawl would delete files that contain needed copies.
+    The counts of the whole store are written in one batch at the end. Counts must never be too low, because the next
+    crawl would then delete files with needed copies.
     """
     disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()

@@ -1,5 +1,5 @@
-"""The URL queues of the embedded store. A URL lease hides the queue entry in memory. A queue entry moves when its lease
-is settled.
+"""The URL queues of the embedded store. A URL lease only hides the page's queue entry, in memory. When a page's fetch
+is settled, its queue entry moves.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Arrivals:
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
         """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of added URLs, and the places of those that are leased.
+        Return the number of added URLs, and the places of the added URLs that are leased.
         """
         staged, _ = self.discover(batch, links, at)
         new = {
@@ -272,7 +272,7 @@ class EmbeddedQueues:
         ]
 
     def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """Add the outcomes of open leases and their log entries to the batch; return these leases."""
+        """Add to the batch each outcome whose lease is open, and its log entry; return the open leases."""
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:

@@ -1,8 +1,8 @@
 """Rescue a damaged store: read its readable content as rows, and make a new store from them.
 
 ``check --repair`` uses this module for an embedded store with damaged files. RocksDB ends a scan at the first block
-that it cannot read, and its own repair drops the whole table. This module continues a scan after an unreadable block,
-so one flipped bit costs only some hundred entries. The damaged files are kept beside the store. Lost pages are found
+that it cannot read, and its own repair drops the whole table. This module resumes a scan after an unreadable block, so
+one flipped bit loses only a few hundred entries. The damaged files are kept beside the store. Lost pages are found
 again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
@@ -116,7 +116,7 @@ def _copy(database: Path, to: Path) -> None:
 
 @contextmanager
 def _opened(database: Path) -> Iterator[Rdict]:
-    """Open a copy of the database, if necessary after RocksDB has rebuilt the file that lists the tables."""
+    """Open a copy of the database; if that fails, let RocksDB rebuild the list of tables, and try again."""
     try:
         db = _open(database)
     except Exception:

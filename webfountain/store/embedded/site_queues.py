@@ -1,8 +1,8 @@
-"""The queues of one site on disk, from which a lease takes due URLs.
+"""The queues of one site on disk.
 
-The queue entries of leased URLs stay on disk and are only hidden. Settled URLs leave deleted keys at the beginning of
-their lane. Each scan of a lane starts at the lane's *front*, so that deleted keys are scanned only once. The front of a
-lane is never after the lane's first entry.
+The queue entries of leased URLs stay on disk and are only hidden. When URLs are settled, their deleted keys remain at
+the beginning of the lane for a time. Each scan of a lane starts at the lane's *front*, so that deleted keys are scanned
+only once. The front of a lane is never after the lane's first entry.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SiteQueues:
         (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
 
     def immediate(self, n: int) -> list[Entry]:
-        """Return up to `n` entries of the immediate lane in order of arrival, merged from both queues."""
+        """Return up to `n` immediate entries of both queues, in order of arrival."""
         new = [(float(arrival_of(item[0])), self._waiting(item)) for item in self._never.first(IMMEDIATE_NEVER, n)]
         tried = [(_order(entry), Entry(entry, entry[_KEY_AT:], None)) for entry, _ in self._recrawl.first(IMMEDIATE, n)]
         return [waiting for _, waiting in heapq.merge(new, tried)][:n]

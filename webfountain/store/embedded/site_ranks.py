@@ -1,7 +1,7 @@
 """The index of the embedded store's sites by pages, failed pages and last change.
 
-Each site has one entry per order, and one entry with its values in all orders. The values of up to `KEPT` sites are in
-memory.
+Each site has one entry per order, and one entry with its values in all orders. This module keeps the values of up to
+`KEPT` sites in memory.
 """
 
 from __future__ import annotations

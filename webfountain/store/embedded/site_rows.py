@@ -221,7 +221,8 @@ class SiteRows:
             self._set_due(batch, site, row, due)
 
     def revise(self, batch: WriteBatch, row: SiteRow, record: SiteRecord) -> None:
-        """Copy times, state and learned data of a record to an inactive site, and delete the site's parts."""
+        """Replace an inactive site's times, state and learned data by those of a record, and delete the site's
+        parts."""
         site, sid = record.site, site_id(record.site)
         self.notes.put_state(batch, site, record.state)
         batch.delete(LEARNED + sid)

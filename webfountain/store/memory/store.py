@@ -52,7 +52,7 @@ class MemoryStore:
     """Implementation of `FrontierStore` in the memory of one process.
 
     `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0, by default
-    period_s / 96. `claims` is given if several crawlers of the process share the store.
+    period_s / 96. `claims` is needed if several crawlers of this process share the store.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ _AT_ONCE: Final = 1000
 _FEW: Final = 100
 """Number of entries that `every` reads from each shard at once."""
 _SPARE: Final = 16
-"""Number of entries that each shard returns in addition to an equal share, because entries are spread unevenly."""
+"""Each shard returns this many entries more than its equal share, because entries are spread unevenly."""
 _TIME: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _entry = msgspec.msgpack.Decoder(Change)
@@ -199,7 +199,7 @@ class ShardedChangeLog:
         return self._at(self._bounds()[1]).cursor(self._lives.current())
 
     def since(self, at: float) -> str:
-        """Return the cursor before the first entries at or after the time `at`, in four round trips."""
+        """Return the cursor just before the entries whose time is `at` or later, in four round trips."""
         dropped, last = self._bounds()
         asked = {shard: ["before", at] for shard, newest in enumerate(last) if newest > dropped[shard]}
         position = list(dropped)
@@ -281,7 +281,7 @@ class ShardedChangeLog:
 
     def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
         """Yield up to `n` entries as (shard, number, entry), in order of time. `begin` maps each shard to the number of
-        the entry before the first one.
+        the entry after which to start.
         """
         if not begin or n <= 0:
             return

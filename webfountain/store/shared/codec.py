@@ -44,7 +44,7 @@ _NEVER_WITHOUT: Final = list(_WITHOUT[_NEVER_LAST + 1 :])
 _FLOATS: Final = {each.name for each in msgspec.structs.fields(PageRecord) if "float" in str(each.type)} - {"scores"}
 _NUMBERS: Final = [at for at, name in enumerate(_FIELDS) if name in _FLOATS]
 _AT: Final = [_RECORD.index(name) for name in _FIELDS]
-"""For each field of the msgpack part, its position in a `PageRecord`."""
+"""Index in a `PageRecord` of each field of the msgpack part."""
 _RECORD_WITHOUT: Final = list(msgspec.structs.astuple(_DEFAULTS))
 _STATE_AT, _DUE_AT, _COPY_AT, _IMMEDIATE_AT, _SEEN_AT, _BUCKET_AT, _DIGEST_AT, _SOURCE_AT, _PROVENANCE_AT = map(
     _RECORD.index, ("state", "due", "copy", "immediate", "first_seen", "bucket", "digest", "source", "provenance")

@@ -3,7 +3,7 @@
 URLs are ``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and
 ``redis+sentinel://host:port,host:port/name``. If a server does not answer, restarts, fails over, is read-only or is
 full, the process waits and retries with jitter. A step that was sent but not answered may have been executed, so any
-step may be executed twice. Executing a step twice may leave gaps between numbers, and URL leases that stay open until
+step may be executed twice. A step that is executed twice may skip sequence numbers, or leave URL leases open until
 their site lease ends.
 """
 

@@ -1,4 +1,4 @@
-"""A cache of the earliest due time of each shard, in each process.
+"""A process's cache of the earliest due time of each shard.
 
 With the cache, a process that finds no work sends one command instead of 256. A process queries only shards that its
 own steps changed, or for which another process signalled an earlier due time (`ring`). A signal may be lost, so all
@@ -63,7 +63,7 @@ class DueTimes:
             self._ring.run(self._connection, [(self._key, [self._key], packed)])
 
     def begin_anew(self) -> None:
-        """Clear the caches of all processes, because the server was set back."""
+        """Clear the caches of all processes, because the server has lost steps."""
         with self._lock:
             self._unsure = set(range(self._shards.count))
             self._hurried = set(range(self._shards.count))

@@ -115,7 +115,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     unit: float = 0.0
     """During a conversion, the unit of the bucket bytes that are not yet converted, in seconds."""
     correction: tuple[float, float] | None = None
-    """The `at` and `ahead` of a `ClockCorrection` while it runs."""
+    """Parameters `at` and `ahead` of a running `ClockCorrection`, or None."""
 
 
 class MetaEntry:

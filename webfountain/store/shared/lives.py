@@ -2,13 +2,12 @@
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. To detect a loss, each step that changes a shard stores its own number in the shard, as the *mark*
-of its process (`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered. A
-shard whose mark is lower than the number sent has lost steps, and refuses the new step. After a reconnection, a process
-compares its marks in all shards.
+of its process (`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered.
+If the mark in a shard is lower than the number sent with a step, the shard has lost steps and refuses the step. After a
+reconnection, a process checks that its marks in all shards are as high as the numbers of its last steps.
 
 A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
-name, which is also the new name of the change log. Other processes read the name of a new life from the shards. After a
-loss of steps, each process repairs its own work:
+name, which is also the new name of the change log. After a loss of steps, each process repairs its own work:
 
 - its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
   sites;
@@ -58,8 +57,8 @@ NEW_LIFE: Final = "NEWLIFE"
 REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
-"""Age up to which a process relies on its mark in a shard, in milliseconds. A shard deletes the mark of a process that
-sent nothing for twice this time (`lua/guard.lua`).
+"""A process relies on its mark in a shard only if the mark is younger than this, in milliseconds. A shard deletes the
+mark of a process that sent nothing for twice this time (`lua/guard.lua`).
 """
 _MILLISECONDS: Final = 1000
 
@@ -85,7 +84,7 @@ class ServerLives:
     def __init__(self, connection: ServerConnection, meta: SharedMeta, *, key: bytes) -> None:
         self.life = meta.log
         self.process = secrets.token_hex(4)
-        """Name of this process in the marks."""
+        """Name under which shards store the marks of this process."""
         self._connection = connection
         self._now = time.time  # its milliseconds number the steps; it must not go back by hours
         self._meta = key
@@ -138,8 +137,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If the number changes during several steps, a loss may have undone some of these
-        steps."""
+        """Number of repaired losses. If `repairs` changes while a caller runs several steps, a loss may have undone
+        some of them."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
@@ -216,7 +215,7 @@ class ServerLives:
         return {shard: answers[shard] for shard in arguments}
 
     def _mark(self, shard: int, number: int) -> int:
-        """Return the number of the last step that a shard answered, or 0 if that was an hour or more before step
+        """Return the number of the last step that a shard answered; 0 if that step is an hour or more older than step
         `number`."""
         mark = self._marks.get(shard, 0)
         return mark if number - mark < COUNTS_MS else 0
@@ -239,7 +238,7 @@ class ServerLives:
 
     def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
         """Repair a loss of steps, and begin a new life of the store unless another process already has. `mended` is the
-        value of `repairs` when the caller began.
+        value that `repairs` had before the caller detected the loss.
         """
         with self._lock:
             if mended != self._mended:
@@ -277,7 +276,7 @@ class ServerLives:
         self._described, self._raw = found, raw
 
     def _begin(self) -> str:
-        """Return the name of the new life, given by the first process that detects the loss."""
+        """Name the store's new life, unless another process has named it already; return the name."""
         if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])

@@ -75,8 +75,8 @@ class UnitUse:
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
-        """Announce that this process uses the store with these units, for `OPENING_S` from `at`. A second call extends
-        the announcement.
+        """Announce that this process uses the store with these units. The announcement expires `OPENING_S` after `at`.
+        A second call extends the announcement.
         """
         self._until = time.monotonic() + OPENING_S
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
@@ -155,7 +155,8 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), **units))
 
     def _correct(self) -> bool:
-        """Correct times in the future; return False if other processes crawl. The caller must have called `_lock`."""
+        """Correct the times that are in the future; return False if other processes crawl. The caller must have called
+        `_lock`."""
         at, meta = self._time(), self._meta()
         if not (ahead := seconds_ahead(latest(self._shards), at)):
             return True
@@ -366,8 +367,8 @@ class RevisedShard:
         self._prolong()
 
     def _step(self, site: str, key: bytes, times: list[Any] | bool, entries: list[list[bytes]]) -> list[bytes]:
-        """Write the changed pages or times of a site. Return the keys of pages that another process has changed
-        meanwhile."""
+        """Write the changed pages or times of a site. Return the keys of the pages that were not written, because
+        another process had changed them."""
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:
@@ -388,8 +389,8 @@ class RevisedShard:
 def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
     """Compute the counts of all shards again, in one round trip per site.
 
-    The new counts are under separate keys until all are complete. If an interruption left counts that are too low, the
-    next crawl would delete files that contain needed copies.
+    The new counts are under separate keys until all are complete. Counts must never be too low, because the next crawl
+    would then delete files with needed copies.
 
     Raises
     ------

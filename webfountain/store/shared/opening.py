@@ -68,7 +68,7 @@ def open_shared(
     """Open or create the store at a URL. Raises the same errors as `open_store`.
 
     `server` is closed with the store. `private_socket` is the socket of a server that another crawl started. If `at` is
-    given, times after the server's clock are corrected.
+    given, times later than the server's clock are corrected.
     """
     shown = without_password(url)
     prefix, wanted = _own_parameters(url, shown)
@@ -248,7 +248,7 @@ def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> 
 
 
 def _check(connection: ServerConnection) -> None:
-    """Warn of server settings with which keys may be evicted, or writes lost in a crash."""
+    """Warn if the settings of the server allow it to evict keys, or to lose writes in a crash."""
     policy = connection.setting("maxmemory-policy")
     if policy not in (None, "noeviction"):
         logger.warning(

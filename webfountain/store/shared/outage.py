@@ -3,7 +3,7 @@
 An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
 cluster slot is logged only if it takes over `MOVE_S` seconds.
 
-So that a crawl ends within ten seconds after a signal, `EndLimit` limits how long its calls wait for the server.
+`EndLimit` limits how long calls wait for the server, so that a crawl ends within ten seconds after a signal.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ class Outage:
 
 
 class EndLimit:
-    """The time until which calls to the server may wait. Before the first call of `set`, there is no limit. Any thread
-    may call the methods.
+    """The time until which calls to the server may wait. Before the first call of `set`, calls may wait without limit.
+    Any thread may call the methods.
 
     Parameters
     ----------

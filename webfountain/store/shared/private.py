@@ -34,7 +34,7 @@ CRAWL: Final = "webfountain-crawl"
 """Name of a crawl's connections on the server. Connections of commands that only read have no name."""
 
 _LONGEST_SOCKET: Final = 100
-"""Length of a Unix socket's path that every system allows, bytes."""
+"""Longest path, in bytes, that every system allows for a Unix socket."""
 _START_S: Final = 600.0
 """Time limit for the start of the server, in seconds: a file of gigabytes takes long to read."""
 _STOP_S: Final = 60.0

@@ -229,7 +229,7 @@ class _Horizons:
         self._numbers: dict[bytes, int] = {}
 
     def number(self, times: Sequence[float]) -> int:
-        """Return the number of a horizon, counted from 1. Add the horizon if it is new."""
+        """Return the number of a horizon, counted from 1; add the horizon if it is new."""
         packed = struct.pack(f">{len(times)}d", *times)
         if packed not in self._numbers:
             self.packed.append(packed)

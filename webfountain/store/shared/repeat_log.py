@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size in bytes of all steps in a log, and of all function calls in it. A fast ant fills its log in some
+"""Maximum size in bytes of all steps in a log, and of all function calls in it. A fast ant fills a log in a few
 minutes."""
 _OVERHEAD: Final = 200
 """Memory in bytes that a log entry takes besides its contents."""
@@ -59,7 +59,7 @@ class RepeatLog:
             self._step_bytes -= self._steps.popleft().size
 
     def add_call(self, number: int, call: Callable[[], object], *, size: int, name: str | None = None) -> None:
-        """Keep a call that takes `size` bytes, in place of an earlier call with the same name."""
+        """Keep a function call of `size` bytes; it replaces an earlier call with the same name."""
         key = number if name is None else name
         self._drop_call(key)
         self._calls[key] = _Call(number, size + _OVERHEAD, call)
@@ -71,8 +71,8 @@ class RepeatLog:
         """Remove and return the lost steps and calls. `lost` contains, for each shard that has lost steps, the number
         of the last step that the shard still has.
 
-        Each row of steps contains a shard at most once, so each shard gets its steps in order. Every call made after
-        the earliest step in `lost` is returned.
+        The steps are in rows with at most one step per shard, so that each shard gets its steps in order. Calls are
+        returned if they are newer than the earliest step in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

@@ -30,7 +30,7 @@ _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
 READING: Final = frozenset({"read", "rows", "log_read", "server"})
-"""Names of the steps that change nothing. Read-only steps work on a replica, and while writes are paused."""
+"""Names of the steps that change nothing, so they also run on a replica or during a pause of writes."""
 
 
 def _alone(name: str) -> bytes:
@@ -160,7 +160,7 @@ class Shards:
         return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
-        """Declare that the current server has lost no steps of the previous one (`lua/parts/era.lua`).
+        """Declare that the current server has all steps of the previous server (`lua/parts/era.lua`).
 
         Call this method only if no process can still use a lease that the previous server lost.
         """

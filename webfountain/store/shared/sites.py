@@ -33,7 +33,7 @@ __all__ = ["SharedSites", "rank_sites", "site_record"]
 _RANK_BYTES: Final = 8
 _NO_RANK: Final = bytes(_RANK_BYTES)
 _SPARE: Final = 4
-"""Number of sites that each shard returns in addition to an equal share, because sites are spread unevenly."""
+"""Each shard returns this many sites more than its equal share, because sites are spread unevenly."""
 _RANKED_AT_ONCE: Final = 100
 _RANKED: Final = b"\0ranked"
 """If this member is in a shard's sorted set of ranks, the set contains all sites of the shard."""
@@ -76,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to all orders, if an older version left a shard without orders.
 
-    `newest` returns the time of each site's newest entry in the change log. If no site is added, the cost is one round
-    trip; else two more per hundred sites of a shard.
+    `newest` returns the time of each site's newest entry in the change log. The call takes one round trip if all shards
+    have orders; else two more for each hundred sites of the largest shard.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}

@@ -37,7 +37,7 @@ __all__ = ["SharedBoard", "SharedStore"]
 CLOSE_S: Final = 2.0
 """Longest time for which closing a store waits for its server, in seconds."""
 SERVER_END_S: Final = 1.5
-"""Time in seconds that a private server gets to end after the last call."""
+"""Grace period for the end of a private server after the last call, in seconds."""
 
 
 class SharedBoard:
@@ -69,7 +69,7 @@ class SharedBoard:
 class SharedStore:
     """Implementation of `FrontierStore` on a server.
 
-    `meta` is the store's description. `use` is the claim by which this process announces the store's units. `server` is
+    `meta` is the store's description. Through the claim `use`, this process announces which units it uses. `server` is
     a private server that ends with the store.
     """
 
