@@ -83,7 +83,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     active_sites: int
     in_flight: int
     immediate: int
-    """Number of URLs that are fetched before all others."""
+    """Number of URLs in the immediate queue, which are fetched before all others."""
     failing: int
     """Number of pages that have a copy but failed at their last fetch."""
     settled_too_late: int

@@ -203,7 +203,7 @@ class StoredCollection(CollectionNotes):
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. Raise the same errors as `copy`.
 
-        Older versions are certainly kept only if the policy file sets ``repository.keep = "all"``.
+        Older versions are guaranteed to be kept only if the policy file sets ``repository.keep = "all"``.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), bounded(limit))
         form, rules = TextForm("html"), self._texts.rules()  # only titles are needed, and other formats take longer
@@ -295,7 +295,7 @@ class StoredCollection(CollectionNotes):
         return self._store.changes.end()
 
     def changes_from(self, at: float) -> str:
-        """Return the cursor with which `changes` returns the entries at or after a time. Raise CursorLost if the change
+        """Return the cursor to pass to `changes` to read the entries at or after a time. Raise CursorLost if the change
         log begins after the time `at`."""
         return self._store.changes.since(at)
 

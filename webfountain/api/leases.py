@@ -79,7 +79,8 @@ class LeasedUrl:
 
     @property
     def kind(self) -> str:
-        """`page`, `robots` or `sitemap`. Robots.txt files and sitemaps are requested and settled like pages."""
+        """The kind of URL: `page`, `robots` or `sitemap`. Robots.txt files and sitemaps are requested and settled like
+        pages."""
         return self._fetch.kind
 
     @property

@@ -22,7 +22,7 @@ __all__ = ["Opening", "open_collection", "open_stored"]
 
 
 def open_stored(store: str, *, repository: str | Path | None = None) -> StoredCollection:
-    """Open a collection without a `with` block. The caller must close it. Raise the same errors as
+    """Open a collection without a `with` block; the caller must close the collection. Raise the same errors as
     `open_collection`."""
     folder, copies = folder_of(store), None if repository is None else Path(repository)
     if copies is None and folder is not None:

@@ -48,7 +48,7 @@ class SearchProgress(msgspec.Struct, frozen=True):
     index.
     """
     at_least: bool = False
-    """True if the index may lack even more changes than `behind`, because only 1000 are counted."""
+    """True if `behind` is only a lower bound, because at most 1000 missing changes are counted."""
 
 
 class SearchAnswer(msgspec.Struct, frozen=True):

@@ -63,8 +63,8 @@ results."""
 PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 """Environment variable with the process id of an ant's parent."""
 ANTS_S: Final = 9.0
-"""Time from a signal until the remaining ants are killed, in seconds. If an ant is killed, other ants later fetch its
-unsettled pages."""
+"""Time from a signal until the remaining ants are killed, in seconds. Other ants later fetch the pages that a killed
+ant had not finished."""
 _NOW_S: Final = 1.0
 """Time from a second signal until the remaining ants are killed, in seconds."""
 _REDRAW_S: Final = 1.0
@@ -178,7 +178,7 @@ def _limit_end(claims: Claims, kill_hung: Callable[[float], None] | None) -> Non
 
 
 def _shares(pages: int | None, ants: int) -> list[int | None]:
-    """Return how many pages each ant may fetch. The list is shorter if there are fewer pages than ants."""
+    """Return how many pages each ant may fetch, without entries for ants that would get no page."""
     if pages is None:
         return [None] * ants
     least, more = divmod(pages, ants)

@@ -23,9 +23,7 @@ __all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes", "rows_after"]
 
 SHORTEST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 2.0
-"""Longest pause between two polls of `changes --follow`, in seconds. While there are no changes, the pauses get
-longer.
-"""
+"""Longest pause between two polls of `changes --follow`, in seconds. The pauses get longer while no page changes."""
 
 
 @click.command(epilog="Example: webfountain changes --follow --jsonl")
@@ -57,8 +55,8 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
 
 def rows_after(cursor: str | None, store: FrontierStore, site: str | None = None) -> Iterator[dict[str, Any]]:
     """Yield the entries of the change log after a cursor; if `site` is given, only the entries of this site. The last
-    row has the cursor for the next call. If the newest entry belongs to another site, the last row contains only a
-    cursor."""
+    row has the cursor for the next call. If the newest entry of the log is about a site other than `site`, the last row
+    contains only a cursor."""
     # Read the end before the entries, so that no entry that is added in between is missed.
     end, reported = store.changes.end() if cursor is None else cursor, False
     for end, entry in every_change(store, cursor):

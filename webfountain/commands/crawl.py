@@ -138,7 +138,7 @@ def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as
 
 
 def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the seeds without a page and the unreachable sites, and add them to the report file.
+    """Return the unreachable sites and the failed seeds, and add both to the report file.
 
     In an ant of `crawl --ants`, return {}, because the parent process reads the list for all ants. Return {} if the
     crawl was stopped by a signal and the store does not answer within `_TROUBLES_S`.

@@ -75,22 +75,22 @@ def _require_scope(store: FrontierStore, note: NowNote) -> None:
 
 
 def inbox_of(store: FrontierStore) -> FeedInbox:
-    """Return the inbox of a store on a server."""
+    """Return the inbox from which the crawl of a store on a server reads notes."""
     feed = store.feed()
     assert feed is not None, "a store on a server has an inbox there"
     return FeedInbox(feed)
 
 
 def leave(store: FrontierStore, note: NowNote | ForgetNote) -> bool:
-    """Put a note into the inbox on the server. Return whether a running crawl reads the note within a few seconds."""
+    """Put a note for the crawl into the inbox of a store on a server. Return whether a running crawl reads the note
+    within a few seconds."""
     inbox = inbox_of(store)
     inbox.put(note)
     return has_ants(store.claims, at=SystemClock().now()) and gone_soon(lambda: not inbox.is_empty())
 
 
 def gone_soon(waits: Callable[[], bool]) -> bool:
-    """Wait until the crawl has read the note, and return True. Return False if this takes longer than
-    `_TAKES_AT_MOST_S`."""
+    """Return True as soon as the crawl has read the note, or False after `_TAKES_AT_MOST_S`."""
     until = time.monotonic() + _TAKES_AT_MOST_S
     while waits():
         if time.monotonic() > until:

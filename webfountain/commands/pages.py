@@ -51,7 +51,7 @@ def _print_pages(rows: Iterator[PageAnswer]) -> None:
 
 
 def _page_url(row: PageAnswer) -> str:
-    """Return the URL of a page. If the page is a duplicate or redirects, add the URL of the other page."""
+    """Return the URL of a page, and the URL that the page redirects to or duplicates, if any."""
     if row.duplicate_of:
         return f"{row.url} = {row.duplicate_of}"
     return f"{row.url} -> {row.target}" if row.target else str(row.url)

@@ -133,9 +133,7 @@ class DuplicateDetector:
         return judged, outranked
 
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
-        """Decide whether to fetch a new page of a mirror. Return None if the page must be fetched. If the original site
-        has the page, return the outcome that ends its lease.
-        """
+        """Return the outcome that ends the lease of a mirror's page, or None if the page must be fetched."""
         record = lease.record
         original = self._original_of(lease.site, record)
         if original is None or self._mirrors.is_sample(lease.key, record.failures):
@@ -157,7 +155,7 @@ class DuplicateDetector:
         return list(self._reopened)
 
     def reopen(self, site: str) -> list[bytes]:
-        """Return the keys of the next pages to queue again, of a site that was wrongly taken for a mirror."""
+        """Return keys of the next pages to queue again on a site that was wrongly taken for a mirror."""
         original, records = self._reopened[site]
         some = [record for _, record in itertools.islice(records, _REOPENED)]
         if len(some) < _REOPENED:
@@ -189,7 +187,8 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up in the index, or the URL of the page that it still repeats."""
+        """Return the visited page for a look-up in the index, or the URL of the representative that it still
+        repeats."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -216,7 +215,8 @@ class DuplicateDetector:
         return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
 
     def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
-        """Return an unchanged representative to look up again, because it may repeat a page that was fetched since."""
+        """Return an unchanged representative for another look-up: it may repeat a page that was fetched in the
+        meantime."""
         canonical = self._index.url_of(names) if names else None
         if canonical is None and self._index.is_alone:
             return None
@@ -236,7 +236,7 @@ class DuplicateDetector:
     def _choose(self, probe: Probe, visit: Visit) -> tuple[Match | None, list[str]]:
         """Return the representative of a page, and the URLs that the page outranks.
 
-        If the page resembles its canonical page, this is the representative; if not, the most similar page is.
+        A page's representative is its canonical page if the two are similar, else the most similar page.
         """
         page, compared = probe.page, 0
         chosen: Match | None = None
@@ -294,7 +294,7 @@ class DuplicateDetector:
         return exact_resemblance(text, other)
 
     def _are_alike(self, *urls: str) -> bool:
-        """Return whether the texts of two pages resemble each other. Unreadable texts count as similar."""
+        """Return True if the texts of two pages are similar, or if a text cannot be read."""
         texts = [text for url in urls if (text := self._text(url)) is not None]
         return len(texts) < 2 or exact_resemblance(*texts) >= self._least
 
@@ -308,7 +308,7 @@ class DuplicateDetector:
         return self._texts[url]
 
     def _standing(self, url: str) -> PageRecord | None:
-        """Return the record of a page that may be a representative: it was crawled and is no duplicate."""
+        """Return the record of a page if the page can be a representative (crawled, and no duplicate), else None."""
         if url not in self._held:
             record = self._store.pages.get(site_of(url), fingerprint(url))
             self._held[url] = None if record is None or not is_held(record) or record.digest is None else record
@@ -322,10 +322,10 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate to its own site, without links that its representative also has.
+        """Return the links of a duplicate to pages of its own site, if the representative's site lacks the same pages.
+        One in `SAMPLED` of the other links is returned as a sample.
 
-        If the representative is on another site, return only links whose targets that site lacks, and samples of the
-        rest.
+        If the duplicate and its representative are on one site, return no links.
         """
         site, original = visit.fetch.site, site_of(url)
         links = [] if site == original else [link for link in visit.reading.links if link.site == site]
@@ -371,7 +371,7 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit, without `duplicate_of` unless the visit failed."""
+    """Return the record of a visit; if the visit did not fail, clear `duplicate_of` in the record."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

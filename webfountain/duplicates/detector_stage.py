@@ -61,7 +61,7 @@ class DetectorStage(Stage):
                 self._store.pages.evict(leases[site], detector.reopen(site), at=batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """End the leases of a mirror's pages that the original site has, and return the other leases."""
+        """End the leases of a mirror's pages if the original site has the same pages, and return all other leases."""
         never, recrawl = (self._asked(leases, at) for leases in (dealt.never_crawled, dealt.recrawl))
         return msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl)
 

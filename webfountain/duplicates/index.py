@@ -51,16 +51,16 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""On opening, the runs are rebuilt if they have more stale entries than this per valid entry."""
+"""When an index is opened, its runs are rebuilt if they contain more stale entries per valid entry than this."""
 _DAMAGED: Final = "this duplicate index is damaged"
 _OTHERS: Final = "this duplicate index has the sketches of another version or of another store"
 
 
 def sketch_key(board: Board) -> int:
-    """Return the 64-bit key of a store's sketches, which is drawn and stored at the first call.
+    """Return the secret 64-bit key of a store's sketches. The first call chooses the key at random and stores it.
 
-    With a public key, an author could write a text with the sketch of another page. All ants use the same key, because
-    they read each other's indices.
+    If the key were known, an author could write a text that has the sketch of another page. All ants use the same key,
+    because they read each other's indices.
     """
     return int.from_bytes(board.settle_value(SKETCH_KEY, secrets.token_bytes(_BYTES)), "little")
 
@@ -91,9 +91,9 @@ class Match(NamedTuple):
 class Probe:
     """Working data for the look-up of one page.
 
-    `keys` are the keys of the page; `asked` adds those of its second sketch. `found` are the numbers of records that
-    share a key with the page, `beside` those in the indices of other ants. `number` is the record number of the page
-    itself.
+    `keys` are the keys of the page; `asked` also includes the keys of its second sketch. `found` has the numbers of
+    this index's records that share a key with the page, and `beside` has such numbers from the indices of other ants.
+    `number` is the record number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -202,8 +202,8 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that a page resembles by `least` or more, without the page itself, the most
-        similar first.
+        """Return the representatives that resemble a page by at least `least`, but not the page itself, most similar
+        first.
 
         If the page already has a record, a later call of `keep` replaces the record.
         """
@@ -223,10 +223,10 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return each page as stored, with the fingerprint of its canonical URL (0 for none). For an unknown page,
-        return None.
+        """Return the stored page of each URL and the fingerprint of its canonical URL (0 for none), or None for an
+        unknown URL.
 
-        Digests are cut to eight bytes.
+        The stored page has only the first eight bytes of the digest.
         """
         found = self._records_of([number_of(url) for url in urls])
         return [
@@ -262,9 +262,7 @@ class DuplicateIndex:
                     self._files.replace(number, record, names, record["sketch"].tobytes())
 
     def keep(self, probe: Probe) -> None:
-        """Add a page to the index as a representative, so that the page survives a crash. Raises RepositoryError if the
-        disk reports an error.
-        """
+        """Write a page to the index on disk as a representative. Raises RepositoryError if the disk reports an error."""
         drawn = probe.page.sketch or NO_SKETCH
         with self._disk():
             if probe.number is None:
@@ -290,7 +288,7 @@ class DuplicateIndex:
     # --------------------------------------------------------------- private
 
     def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
-        """Return the record of each page, given by its fingerprint; None if it has no record."""
+        """Return the record for each page fingerprint, or None for a fingerprint without a record."""
         return [
             next((record for record in self._files.read(self._there(found)) if int(record["page"]) == name), None)
             if found
@@ -299,7 +297,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return the record numbers that may belong to each page."""
+        """Return the numbers of the possible records for each page fingerprint."""
         if not names:
             return []
         keys = self_keys(names)
@@ -309,7 +307,7 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return the record numbers below the size of the index, in ascending order. A record number beyond the size of
+        """Sort record numbers, and drop the numbers that the index does not contain. A record number beyond the size of
         the index shows that a run is damaged.
         """
         found = sorted(numbers)

@@ -47,7 +47,7 @@ ENTRY_BYTES: Final = 12
 MOST_OF_A_KEY: Final = 16
 """Maximum number of records per key that a look-up finds."""
 RATIO: Final = 4
-"""A run is merged with the run before it if the earlier run is less than this many times as long."""
+"""A run is merged into the previous run unless the previous run is at least this many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
 """Number of entries that a merge holds in memory at once."""
 
@@ -87,7 +87,7 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return the number of records, counted from the first, whose keys are in runs."""
+        """Return how many records, counted from the first, have their keys in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
@@ -190,7 +190,7 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Return the runs of `state`, with those in `mapped` reused. Raise FileNotFoundError if a run is missing."""
+    """Map the runs that `state` lists, but reuse the runs in `mapped`. Raise FileNotFoundError if a run is missing."""
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 

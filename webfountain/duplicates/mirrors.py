@@ -1,10 +1,9 @@
 """Mirror sites: sites whose pages repeat the pages of another site.
 
 A site is a *mirror* if at least half of its compared pages, and at least ten, repeat pages of one other site. A page of
-a mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages is
-fetched as a sample. At each attempt to fetch a page, a secret key decides whether the page is a sample. If too many
-samples do not repeat the original site (`TOLERATED`), the site is no longer a mirror, and all its refused pages are
-fetched.
+a mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages,
+chosen by a secret key, is fetched as a sample. If too many samples do not repeat the original site (`TOLERATED`), the
+site is no longer a mirror, and all its refused pages are fetched.
 
 The counts of sites, and the mirrors that samples refuted, are kept only in memory.
 
@@ -36,9 +35,9 @@ are duplicates.
 
 
 class _SiteCounts:
-    """Counts that decide whether a site is a mirror:
+    """Counts of one site, which decide whether the site is a mirror:
 
-    - judged first copies
+    - first copies that were compared
     - duplicates
     - duplicates and samples per other site
     - samples that did not repeat the other site
@@ -93,7 +92,7 @@ class Mirrors:
             counted.originals[original] += original != site
 
     def count_sample(self, site: str, original: str, *, repeats: bool) -> bool:
-        """Count a sample of a mirror, and return whether it shows that the site is no mirror."""
+        """Count a sample of a mirror, and return whether the samples have just shown that the site is no mirror."""
         counted = self._sites.setdefault(site, _SiteCounts())
         counted.samples[original] += 1
         counted.misses[original] += not repeats

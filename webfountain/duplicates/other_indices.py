@@ -1,8 +1,8 @@
 """The duplicate indices of other ants, read while their owners write them.
 
 Runs are mapped into memory, and keys that are in no run are read from the records. A record that is being written is
-found at the next look-up. The caller must check that the store still has the digest of a page's record
-(`Match.digest`).
+found at the next look-up. Before using a match, the caller must check that the page's digest in the store still equals
+`Match.digest`.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _OtherIndex:
         self._size, self._noted = state.records, 0
 
     def _add(self, numbers: Sequence[int]) -> None:
-        """Read the keys of these records into memory."""
+        """Read the keys of records into memory."""
         if read_form(self._folder) != self._form:
             return
         for first in range(0, len(numbers), _AT_ONCE):

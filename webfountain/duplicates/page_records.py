@@ -61,7 +61,8 @@ _number: Final = struct.Struct("<I")
 
 
 class PageNames(NamedTuple):
-    """Fingerprint of a page, first bytes of its digest, fingerprint of its canonical URL (0: none)."""
+    """Fingerprint of a page, the first bytes of its digest, and the fingerprint of its canonical URL (0 if it has
+    none)."""
 
     page: int
     digest: int
@@ -132,19 +133,19 @@ class RecordFiles:
         _write_at(self._records, _record.pack(*names, int(before["url"]), sketch), number * RECORD.itemsize)
 
     def note(self, number: int) -> None:
-        """Add a record's number to the file `again`, because its keys must be read again."""
+        """Add a record's number to the file `again`, so that the record's keys are read again."""
         os.write(self._again, _number.pack(number))
 
     def count_noted(self) -> int:
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
-        """Return the record numbers that `note` stored, without the first `first` of them."""
+        """Return the record numbers in the file `again`, except the first `first` of them."""
         data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
         return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
 
     def forget_noted(self) -> None:
-        """Delete the numbers that `note` stored, because all keys are in runs now."""
+        """Empty the file `again`, because all keys are in runs now."""
         os.ftruncate(self._again, 0)
         os.lseek(self._again, 0, os.SEEK_SET)
 

@@ -1,9 +1,9 @@
-"""Precedence of two pages that repeat each other. Pages on seeds' sites come first, then more trusted pages, then older
+"""The order of precedence between duplicate pages: pages on seeds' sites first, then more trusted pages, then older
 pages.
 
-If the order of fetches decided, a copy that is fetched first would replace the original. Scheme and a leading ``www.``
-of a seed's site are ignored, because seeds often redirect to such variants. Age decides only if both pages were
-crawled. Seed site, trust and age do not depend on the order of fetches, so two pages cannot replace each other in turn.
+The order of fetches must not decide precedence: a copy that is fetched first would replace the original. Scheme and a
+leading ``www.`` of a seed's site are ignored, because seeds often redirect to such variants. Seed site, trust and age
+do not depend on the order of fetches, so two pages cannot keep replacing each other.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Precedence:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use the seeds of this collection."""
+        """Replace the seeds by the seeds of a collection."""
         self._seeds = frozenset(_name(site_of(url)) for url in collection.seeds())
 
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:

@@ -1,7 +1,7 @@
 """The duplicate URL eliminator, in front of the store, separates new links from known ones.
 
-Links repeat, so a cache of recent fingerprints saves most look-ups: 50,000 entries answer eight in ten. The store
-answers for links that are not in the cache, and only its answers are cached.
+Links repeat, so a cache of 50,000 recent fingerprints saves eight of ten look-ups in the store. Links that are not in
+the cache are sent to the store, and stay in the cache only if the store accepts them.
 
 If a link would give a known page another policy, the conflict rule (`conflicts`) chooses between the two policies. The
 cache forgets a page when a ``[[switch]]`` moves it to another policy.
@@ -77,7 +77,7 @@ class DuplicateEliminator:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Use the conflict rule of this collection."""
+        """Replace the conflict rule by the rule of a collection."""
         self._reassigned += 0 if self._conflicts is None else self._conflicts.settled
         is_first = collection.conflict == "first"
         self._conflicts = None if is_first else PolicyConflicts(self._store, collection, size=self._size)
@@ -106,7 +106,7 @@ class DuplicateEliminator:
         return known
 
     def _ask(self, links: Sequence[Link], at: float) -> tuple[Sequence[Link], DiscoverResult]:
-        """Send links to the store. Return the links that were sent, and the store's answer."""
+        """Send links to the store, except cached ones. Return the sent links and the store's answer."""
         asked: Sequence[Link] = self._unseen(links)
         if self._weigh is not None and asked:
             asked = self._weigh(asked)
@@ -151,7 +151,8 @@ class DuplicateEliminator:
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
         """Return the links that are not in the cache, each once, and cache them.
 
-        If trust decides conflicts, also return the links with more trust than all earlier links to their page.
+        If trust decides conflicts between policies, also return a cached link that has more trust than all earlier
+        links to its page.
         """
         prints = [hash((link.site, link.key)) if not link.scores else _fingerprint(link) for link in links]
         missing = self._recent.missing(prints)
@@ -176,8 +177,8 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record of a page at the end of its lease. If a better link to the page was found during the lease,
-        the record has the policy of that link.
+        """Return a page's record at the end of its lease, with the policy of any better link that was found during the
+        lease.
         """
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
@@ -192,7 +193,7 @@ def _cached(site: str, key: bytes, scored: tuple[float, ...]) -> int:
 
 
 def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
-    """Return a link's topic scores, reduced to few values."""
+    """Return a link's topic scores in coarse steps, because each distinct value takes a cache entry."""
     return (float(scores[0] > 0.0), links_from_hot(scores)) if scores else ()
 
 

@@ -76,7 +76,7 @@ class PageLinks(NamedTuple):
 
 
 class _RawLinks(NamedTuple):
-    """The links of a page before they are resolved:
+    """Unresolved links of a page:
 
     - the links to follow
     - the first ``<base href>``

@@ -210,7 +210,7 @@ def _without_link_lists(blocks: list[Block]) -> list[Block]:
 
     A list of links consists of several successive blocks that are mostly links.
 
-    Teaser cards, each of which is one link as a whole, are kept only if they contain most of the text.
+    Teaser cards, which are links around whole paragraphs, are kept only if they contain most of the page's text.
     """
     rows = [(is_link, list(row)) for is_link, row in groupby(blocks, key=_is_link)]
     in_cards = sum(_size(row) for is_link, row in rows if is_link and _has_prose(row))

@@ -54,7 +54,7 @@ def markdown_of(blocks: Sequence[Block], base: str) -> str:
 
 
 class _Around(NamedTuple):
-    """Nesting after a block: the number of open list items, and the number of quotations around them."""
+    """Number of open list items after a block, and number of quotations around them."""
 
     items: int = 0
     quotes: int = 0

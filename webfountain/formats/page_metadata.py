@@ -1,6 +1,6 @@
 """Extract the metadata in a page: title, description, language, author, times, kind, canonical URL.
 
-If sources differ, the first of these counts: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself.
+If sources differ, the first of these wins: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself.
 """
 
 from __future__ import annotations

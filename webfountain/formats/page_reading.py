@@ -1,6 +1,6 @@
 """Prepare a copy for people and indexes, as text, Markdown or HTML, with metadata.
 
-If the body is not HTML, the result is plain text in every format.
+A body that is not HTML becomes plain text, even if Markdown or HTML was requested.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place of all lines that always count as changes, because the policy's `change.always` names their element."""
+"""Place number of all lines that the policy's `change.always` selects: they always count as changes."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
@@ -69,9 +69,9 @@ WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line of a page, with its place and the place of the element around it. A place is a 32-bit hash of the path of
-    elements to the line, and does not depend on the text. `shown` is the line as diffs show it, or "" if diffs show it
-    unchanged."""
+    """A line of a page, the place of the line in the page, and the place of the element around the line. A place is a
+    32-bit hash of the path of elements to the line, and does not depend on the text. `shown` is the line as diffs show
+    it, or "" if diffs show it unchanged."""
 
     place: int
     line: str

@@ -45,8 +45,8 @@ extracts the rules for our robot (`binding_part`)."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Pattern of an agent line with more than a product token, such as "User-agent: bot/2.0". Only the product token counts
-(RFC 9309, section 2.2.1).
+"""Pattern of an agent line with more than a product token, such as "User-agent: bot/2.0". Only the product token of the
+line counts (RFC 9309, section 2.2.1).
 """
 
 MAX_RULES: Final = 2000
@@ -54,8 +54,9 @@ MAX_RULES: Final = 2000
 MAX_WILDCARDS: Final = 800
 """Maximum number of wildcards (``*`` and ``$``) in the rules that are applied exactly. Each wildcard costs a search in
 the URL, and a hostile file could contain half a million wildcards. If a file exceeds a limit, its Allow rules are
-ignored. Disallow patterns beyond a limit are shortened to their folder. If more than `_MAX_FOLDERS` folders result, the
-whole site is disallowed. The limits never allow a URL that the file disallows."""
+ignored. Disallow patterns beyond a limit are shortened to their folder. If the shortened patterns name more than
+`_MAX_FOLDERS` folders, the whole site is disallowed. A URL that the file disallows remains disallowed, even if the file
+exceeds the limits."""
 _MAX_CHARS: Final = 65_536
 """Maximum number of characters of all rules together; an escape such as ``%20`` counts as six."""
 _MAX_FOLDERS: Final = 500

@@ -48,7 +48,7 @@ _MAX_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
 _SLICE_BYTES: Final = 4_096
 _MAX_MEMBERS: Final = 10_000
-"""Maximum number of gzip members in a file. Some programs write a new member for every 64 kB."""
+"""Maximum number of gzip members in a file. Some programs write a new gzip member for every 64 kB."""
 _BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 

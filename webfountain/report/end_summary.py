@@ -107,7 +107,7 @@ def _errors(report: Mapping[str, Any]) -> str:
 
 
 def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
-    """Return a line about seeds without a page and a line about unreachable sites, if the report lists any."""
+    """Return a line about unreachable sites and a line about failed seeds, if the report lists any."""
     from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, which a mere summary does not need
 
     if "unreachable" not in report:

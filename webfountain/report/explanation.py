@@ -1,9 +1,9 @@
 """The explanation of one URL, as data and as sentences.
 
-The data are the decisions of the policies, the site's record and robots.txt, and the path from a seed. All data are
-read from the store, even during a crawl. Each hop of the path says how its page was found and why the page has its
-policy (`policy.provenance`). Pages that an old version of webfountain stored do not say how they were found or why they
-have their policy.
+An explanation contains what the policies and robots.txt decide, the site's record, and the path of links from a seed.
+All data are read from the store, even during a crawl. Each hop of the path says how its page was found and why the page
+has its policy (`policy.provenance`). Pages that an old version of webfountain stored do not say how they were found or
+why they have their policy.
 """
 
 from __future__ import annotations
@@ -145,8 +145,7 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return the cause of a page's policy in words. Return None if the page got its policy from its link or
-        seed."""
+        """Return in words why a page has its policy, or None if the page got the policy from its link or seed."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":
@@ -165,9 +164,7 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Guess why a page has its policy, because its record does not say it. Return None if the policy is
-        inherited.
-        """
+        """Return a guess why a page has its policy, or None if the page has the policy of its link or seed."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -176,7 +173,7 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return where the policy file names a canonical URL as a seed, and the policy of the seed."""
+    """Return the key or the seeds file that lists a canonical URL as a seed, and the seed's policy."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
         if seed == url:

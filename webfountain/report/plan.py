@@ -125,7 +125,7 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
 
 
 def aim_words(goal: GoalCost) -> str:
-    """Return in words how many fetches a policy's goal takes."""
+    """Return in words how many fetches are needed to reach a policy's goal."""
     late = f" for longer than {spell_duration(goal.age_s)}" if goal.age_s else ""
     wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
     less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"

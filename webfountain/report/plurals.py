@@ -18,9 +18,7 @@ def counted(many: int, noun: str) -> str:
 
 
 def spell_span(seconds: float) -> str:
-    """Return a length of time in words, such as `36 hours`. The unit is the largest one of which there are at least
-    two.
-    """
+    """Return a length of time in words, such as `36 hours`, in the largest unit of which there are at least two."""
     for unit, length in (("day", 86_400), ("hour", 3600), ("minute", 60)):
         if seconds >= 2 * length:
             return counted(round(seconds / length), unit)

@@ -86,8 +86,8 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the number and the rate of fetches since the beginning of the previous time period. In a younger store,
-    count since the discovery of its first site."""
+    """Return the number and rate of fetches since the previous time period began, or since the first site was
+    discovered if that is later."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)

@@ -248,6 +248,6 @@ class Troubles(msgspec.Struct, frozen=True):
 
 
 def troubles_of(store: FrontierStore, *, year: int) -> Troubles:
-    """Find the seeds without a page and the unreachable sites of a store. `year` is the current year, because the rule
-    against endless calendars depends on it."""
+    """Find the unreachable sites of a store, and the seeds that have no page. `year` is the current year, because the
+    rule against endless calendars depends on it."""
     return Troubles(seeds_in_force(store, year=year), unreachable(store))

@@ -7,8 +7,8 @@ Life of a request
 page of another site sends, and requests for an unknown host name. `roles` defines what each client may do.
 
 The `table` has one `operation` for each URL: method, path, and types of query, body and answer. The `application`
-routes requests by the table, and `openapi` describes the table. Each store has a `served_store` with a thread of its
-own, which opens the store and runs all calls on it. `problems` turns errors into answers. The `feeds` and their
+routes requests to operations, and `openapi` describes the operations. Each store has a `served_store` with a thread of
+its own, which opens the store and runs all calls on it. `problems` turns errors into answers. The `feeds` and their
 `streams` send new changes and live snapshots to waiting clients.
 
 The service reads stores and sends requests to the crawl. No part of a crawl depends on the service.

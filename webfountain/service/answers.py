@@ -63,8 +63,8 @@ __all__ = [
 
 MAX_LIMIT = 200
 MAX_POLICY = 200_000
-"""Maximum length of a policy file that the service checks, characters. The command `policy check` checks longer files.
-The service needs a limit, because each pattern of a policy file costs about 0.3 ms of CPU time.
+"""Maximum length of a policy file that the service checks, characters. Longer policy files can be checked with the
+command `policy check`. The service needs a limit, because each pattern of a policy file costs about 0.3 ms of CPU time.
 """
 Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
@@ -218,7 +218,7 @@ class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     since: Cursor = ""
     after: Annotated[float | None, Meta(description="Start time, UTC seconds, if `since` is empty.")] = None
     feed: Literal["poll", "long", "sse"] = "poll"
-    """`long` waits up to `wait` seconds for a change. `sse` is a stream of server-sent events."""
+    """`poll` answers at once, `long` waits up to `wait` seconds for a change, and `sse` streams server-sent events."""
     site: Annotated[str, Meta(max_length=2000, description="Only changes of this site.")] = ""
     verdict: Annotated[str, Meta(max_length=200, description="Only these verdicts, separated by commas.")] = ""
     prefix: Annotated[str, Meta(max_length=2000, description="Only changes of URLs with this beginning.")] = ""

@@ -1,8 +1,8 @@
 """Roles of clients: readers may read, operators may also send requests to the crawl.
 
 On loopback and on a Unix socket, every client may read. Operators, and readers on other machines, need a token or a
-session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. The service prints a login URL at
-its start, which opens one session for an operator. Tokens are compared in constant time and never shown.
+session. A token is in the token file and is sent as ``Authorization: Bearer TOKEN``. At its start, the service prints a
+login URL that opens one session for an operator. Tokens are compared in constant time and never shown.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Roles:
         return "read" if is_local and self._reads_freely else None
 
     def new_login(self) -> str:
-        """Return a code that opens one session."""
+        """Return a login code that opens one session."""
         code = secrets.token_urlsafe(32)
         self._logins[code] = self._clock() + LOGIN_S
         return code

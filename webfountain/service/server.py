@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["serve", "serving"]
 
 HEADERS_S: Final = 30.0
-"""Time within which the headers of a request must arrive, counted from the connection or the last answer, in
+"""Maximum time until all headers of a request arrive, counted from the connection or the previous answer, in
 seconds."""
 _END_S: Final = 2.0
 """Time that open streams have to finish when the service ends, in seconds."""

@@ -117,7 +117,7 @@ def address_of(text: str) -> Address:
 
 
 def store_entry(url: str, *, repository: str | None = None) -> StoreEntry:
-    """Return the entry of a store, named after its folder or database."""
+    """Return a `StoreEntry` for a store URL, with a name made from the store's folder or database."""
     folder = folder_of(url)
     text = folder.resolve().name if folder is not None else re.split(r"[/?]", without_password(url).strip("/"))[-1]
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip(".-_") or "store"

@@ -99,7 +99,7 @@ async def _write(response: web.StreamResponse, data: bytes) -> None:
 
 
 class ChangeFilter(NamedTuple):
-    """Filter of change-log entries. An empty field accepts every entry."""
+    """Filter of change-log entries, in which an empty field accepts every entry."""
 
     site: str = ""
     prefix: str = ""

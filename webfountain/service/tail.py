@@ -94,7 +94,7 @@ class SharedAnswer(Generic[_T]):
         self._making: asyncio.Future[_T] | None = None
 
     async def get(self) -> _T:
-        """Return an answer that is at most `seconds` old. Raise the error if the computation fails."""
+        """Return an answer at most `seconds` old, or raise the error with which its computation failed."""
         now = asyncio.get_running_loop().time()
         if self._making is None or (self._making.done() and now - self._made_at >= self._seconds):
             self._made_at = now

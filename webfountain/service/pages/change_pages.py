@@ -71,8 +71,8 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
 def items_of(
     collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
 ) -> tuple[list[ChangeItem], float | None]:
-    """Return the newest matching entries before a time, and the time before which the next page begins. The returned
-    time is None if no older entries exist.
+    """Return the newest matching entries before a time. Also return the value of `before` for the next page, or None if
+    no older entries exist.
     """
     found: list[Change] = []
     wanted = query.filter

@@ -98,7 +98,7 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
 
 
 def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
-    """Return the first sites in an order, or an empty list if the store lacks this order."""
+    """Return the first sites in a sort order, or [] if the store does not support the order."""
     try:
         found, _ = collection.sorted_sites(order, limit=limit)
     except InputError:

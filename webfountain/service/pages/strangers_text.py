@@ -54,8 +54,7 @@ def with_marks(text: object, words: Sequence[str]) -> Markup:
 
 
 def web_url(url: object) -> str | None:
-    """Return an untrusted URL if a page may safely link to it. Return None for other schemes than http and https, and
-    for invalid URLs."""
+    """Return an untrusted URL if a page may safely link to it (valid, http or https), else None."""
     text = str(url)
     if _INVISIBLE.search(text) or any(each.isspace() for each in text):
         return None

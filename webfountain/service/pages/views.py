@@ -1,4 +1,4 @@
-"""The table of pages of a collection; a view is one row of it."""
+"""The table of web pages about a collection; each row is a view."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ __all__ = ["VIEWS", "View"]
 
 
 class View(NamedTuple):
-    """A page of a collection. `path` is relative to the path of the collection."""
+    """A web page about a collection. `path` is relative to the path of the collection."""
 
     name: str
     """Name of the template."""
