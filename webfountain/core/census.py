@@ -28,8 +28,8 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective. Strategy 2 counts only the last period, and would otherwise not prefer an
-early crawl to a late one.
+"""Least weight of a period in the objective. Without this weight, strategy 2, which counts only the last period, would
+not prefer an early crawl to a late one.
 """
 PRIOR_LINKS: Final = 0.02
 """Before any fetch is counted, a fetch is assumed to find this many new URLs."""

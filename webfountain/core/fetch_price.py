@@ -29,14 +29,14 @@ LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
 """The price rises if more pages wait than this multiple of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
-"""The price falls if more fetches are missed than one plus this share of the planned fetches."""
+"""If the missed fetches exceed one plus this share of the planned fetches, the price falls."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
 _RISE: Final = 0.3
-"""If more fetches were made than planned, a check raises the price by at most this share."""
+"""If more fetches were made than planned, one adjustment raises the price by at most this share."""
 _LEAST: Final = 1e-6
 _LARGEST: Final = 1e9
 """Upper limit of the price, in seconds. Without a limit, fetches forced by `revisit.max_interval` could raise the price

@@ -4,8 +4,8 @@ Dead links often share a source or a directory, so the chance that a URL has a p
 with the same source and the same first directory form a class. The prior of a class is the chance over all URLs of the
 site.
 
-A page counts as obsolete until its first fetch, which gains, on average, the time until the page changes. If a first
-fetch is expected to save less than the price, the never-crawled queue gets a smaller share of the fetches.
+A page counts as obsolete until its first fetch, and as fresh from then until the page changes. If a first fetch is
+expected to save less than the price, the never-crawled queue gets a smaller share of the fetches.
 
 Source: the mean of a beta distribution; its use is ours.
 """

@@ -157,7 +157,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     began: Began | None = None
     """What was known when this cycle began; None if nothing was known."""
     points: list[float] = msgspec.field(default_factory=list)
-    """The forecast that was made of this cycle's obsolete share when the cycle began, as equally likely values."""
+    """Forecast of this cycle's obsolete share, made when the cycle began, as equally likely values."""
     laws: list[list[float]] = msgspec.field(default_factory=list)
     """The two distributions that were blended into the forecast of this cycle (`next_share`)."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])

@@ -1,9 +1,9 @@
 """Compute how many fetches a freshness goal takes, and how many pages would be obsolete with fewer fetches.
 
 A goal limits the share of obsolete pages, or of pages whose copies have been out of date for some time. Pages of a
-bucket are assumed to change by a Poisson process. Visits are divided so that one more fetch gains the same in every
-bucket (`fetch_price`). Bisection finds the number of fetches that meets a goal. Real pages do not change independently,
-so the model is corrected by the obsolete share that real fetches found.
+bucket are assumed to change by a Poisson process. Visits are divided among the buckets so that one more fetch gains the
+same in every bucket (`fetch_price`). Bisection finds the number of fetches that meets a goal. Real pages do not change
+independently, so the model is corrected by the obsolete share that real fetches found.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""The cheaper alternative that is shown with a goal makes this share of the goal's fetches."""
+"""Each goal is shown with a cheaper alternative, which makes this share of the goal's fetches."""
 LEAST_SHARE: Final = 1e-4
-"""Obsolete shares below this limit are raised to it before a correction is computed from them."""
+"""Lower limit of the obsolete shares from which corrections are computed; smaller shares are raised to this limit."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """A goal that takes more visits per change than this counts as out of reach."""
@@ -53,7 +53,8 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fetches per second that a goal takes, with the out-of-date share, and both for `LESS` times as many fetches."""
+    """Fetches per second that a goal needs and the resulting out-of-date share, and both values for `LESS` times as
+    many fetches."""
 
     fetches_per_s: float
     share: float

@@ -124,8 +124,8 @@ class OnlineImportance:
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Credit the targets of all fetched pages of a batch. Return, by position in `targets`, the importance of each
-        target that reached its bound (`weigh`).
+        """Pass importance to the link targets of all fetched pages of a batch. Return, by position in `targets`, the
+        importance of each target that reached its bound (`weigh`).
 
         Parameters
         ----------
@@ -152,7 +152,8 @@ class OnlineImportance:
         return outgrown
 
     def _outgrown(self, rows: Rows) -> dict[int, float]:
-        """Set new bounds for the pages that reached theirs, and return their importance by position in `rows`."""
+        """Set a new bound for each page that reached its bound. Return the importance of these pages by position in
+        `rows`."""
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])

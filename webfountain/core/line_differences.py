@@ -116,7 +116,7 @@ def _digest(text: str | None) -> int:
 def without_noise(
     lines: Sequence[LineT], changed: frozenset[int], differences: Differences, noise: frozenset[int]
 ) -> list[LineT]:
-    """Return the lines without the changed ones whose position, text or order is noise."""
+    """Return the lines, except changed lines whose position, text or order is noise."""
     return [
         each
         for at, each in enumerate(lines)

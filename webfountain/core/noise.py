@@ -45,12 +45,12 @@ _SAMPLE: Final = 40
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""Points for a line that differs again, points for a line that rests, and the largest score. A noisy line differs again
-with probability .5, a line written by an author with probability .1.
+"""Points for a line that differs again, points for a line that stays the same, and the largest score. A noisy line
+differs again with probability .5, a line written by an author with probability .1.
 """
 _OF_POSITIONS: Final = (2, -3, 20)
-"""Points for a position or order that differs again, points for one that rests, and the largest score. A noisy position
-differs again with probability .85, any other position with probability .3.
+"""Points for a position or order that differs again, points for one that stays the same, and the largest score. A noisy
+position differs again with probability .85, any other position with probability .3.
 """
 _LEAST: Final = -30
 """Smallest score."""
@@ -181,8 +181,8 @@ class SiteNoise:
         return frozenset(self._noise)
 
     def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:
-        """Judge the differences found at a page's last comparison by the new one, and return the updated parts of the
-        page.
+        """Judge the differences of a page's previous comparison by its new comparison, and return the page's updated
+        parts.
 
         Parameters
         ----------

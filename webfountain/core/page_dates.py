@@ -3,15 +3,16 @@
 A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this date is later than our copy.
 
 The past fetches of a page give a probability that the page has changed. A date later than our copy multiplies the odds
-of a change by one ratio, an earlier date by another. Each site learns one ratio from fetches of dated pages, the other
-from fetches of pages that are listed but not dated. Learning moves each ratio towards the value under which the results
-of the fetches are most likely. If dates announce only changes that were expected anyway, their ratio is 1. As a
-precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also change more
-often than expected, the ratio of later dates is lowered.
+of a change by one ratio, an earlier date by another. For each site, one ratio is learned from fetches of dated pages,
+and the other from fetches of pages that are listed but not dated. Learning moves each ratio towards the value under
+which the results of the fetches are most likely. The ratio is 1 if dates announce only changes that were expected
+anyway. As a precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also
+change more often than expected, the ratio of later dates is lowered.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
 is (c + (1 - c) ln(1 - c)) w, where c is the probability of change, and w the time for which the page stays unchanged
-after a change. If a listed page has no later date, its urgency falls by the same factor as its probability of change.
+after a change. If a listed page has no date later than our copy, its urgency falls by the same factor as its
+probability of change.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
 with a precision and a recall. The learned ratios are ours.

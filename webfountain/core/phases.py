@@ -95,7 +95,7 @@ class Phases:
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
         """Return the time at which a lane's clock shows a phase that lies between its first and last knot. If the clock
-        stands still at this phase, return the first such time, or the last one if `late` is True.
+        stands still at the phase, return when it stopped, or when it went on if `late` is True.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

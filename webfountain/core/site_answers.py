@@ -41,7 +41,7 @@ class Approach(NamedTuple):
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps that the section, at its long-run rate, would need for the hazard since the page's last fetch."""
+    """Number of steps in which the section, at its long-run rate, reaches the hazard since the page's last fetch."""
     elapsed: Array
     """Like `lasted`, but at least the number of steps since the last fetch if a page may change independently."""
     least: Array
@@ -53,7 +53,7 @@ class Approach(NamedTuple):
 
 
 class FetchEvidence(NamedTuple):
-    """Results of fetches, and the results that were expected before them."""
+    """Results of fetches, and the results that were expected before the fetches."""
 
     expected: Array
     """(sites,) number of fetched pages that were expected to be obsolete."""

@@ -113,7 +113,7 @@ class SiteUrgency:
         return found
 
     def follow(self, other: SiteUrgency) -> None:
-        """Adopt the newer evidence about the sections that another object of the same site has."""
+        """Copy the evidence about the sections from another object of the same site, if it is at least as new."""
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
             self.memory, self._sections, self.trust = other.memory, other._sections, other.trust

@@ -50,7 +50,7 @@ HOT: Final = 32.0
 _HOTTEST: Final = 512.0
 """Importance of a hot page that would have the mean importance if it were not hot."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")
-"""Pattern of a word: 2 to 40 letters or digits. A longer run counts as several words."""
+"""Pattern of a word: 2 to 40 letters or digits. A run of more than 40 letters or digits counts as several words."""
 
 _LINK_TEXT: Final = 256
 

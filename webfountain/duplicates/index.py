@@ -262,7 +262,7 @@ class DuplicateIndex:
                     self._files.replace(number, record, names, record["sketch"].tobytes())
 
     def keep(self, probe: Probe) -> None:
-        """Write a page to the index on disk as a representative. Raises RepositoryError if the disk reports an error."""
+        """Write a page to the index as a representative. Raises RepositoryError if the disk reports an error."""
         drawn = probe.page.sketch or NO_SKETCH
         with self._disk():
             if probe.number is None:
