@@ -1,7 +1,7 @@
 """The loop that records a crawl: a live snapshot every two seconds, a sample of the history every minute.
 
 The recording loop runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the
-beginning and one at the end of the failure. Failures of snapshots and failures of the history get separate lines.
+beginning and one at the end of the failure.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The ranker runs in a process of its own, with the lowest priority.
 
-``python -m webfountain.ranking.ranker_process`` reads a name of a file from standard input. It reads a `Job` from this
-file, ranks the link log and publishes an epoch. Then it waits for the next name. At most one ranker runs for each
-folder of scores. If the ranker is killed, the log stays readable and the crawl keeps using the last scores.
+``python -m webfountain.ranking.ranker_process`` reads names of files from standard input. For each file, the ranker
+reads a `Job` from the file, ranks the link log and publishes an epoch. At most one ranker runs for each folder of
+scores. If the ranker is killed, the log stays readable and the crawl keeps using the last scores.
 """
 
 from __future__ import annotations
@@ -38,11 +38,9 @@ _MOST_LINES: Final = 20
 LEAST_COST_S: Final = 0.6
 """CPU time of a ranking of only a few pages, in seconds."""
 KEPT_S: Final = 60.0
-"""Time for which an idle process waits for the next job, in seconds."""
+"""Time for which an idle ranker process waits for another job, in seconds."""
 KEPT_BELOW_S: Final = 2.0
-"""CPU time of a job up to which its process waits for the next job, in seconds. The process of a longer job ends, to
-free its memory.
-"""
+"""If a job takes more than this CPU time in seconds, the process ends after the job, to free its memory."""
 FEWEST_SEGMENTS: Final = 16
 """If the log has at least this number of segments, the process compacts it before a ranking."""
 
@@ -93,10 +91,10 @@ class Ranker(Protocol):
 
 
 class RankerProcess:
-    """Runs ranking jobs in a process that stays for the next job.
+    """Runs ranking jobs, if possible several in the same process.
 
-    The start of the process takes three quarters of the CPU time of a small ranking, and a young crawl ranks often. The
-    process ends when it was idle for `KEPT_S`, or after a job that took longer than `KEPT_BELOW_S`.
+    For a small ranking, starting a process would take three quarters of the CPU time. The process ends when it was idle
+    for `KEPT_S`, or after a job that took more CPU time than `KEPT_BELOW_S`.
     """
 
     def __init__(self) -> None:
@@ -163,7 +161,7 @@ class RankerProcess:
             self.stop()
 
     def _fail(self, process: subprocess.Popen[bytes]) -> None:
-        """Record that the process has ended during a job. The last line of its traceback is the error."""
+        """Record that the process died during a job. The last line of the process's traceback becomes the error."""
         lines = _pipe(process.stderr).read().decode(errors="replace").strip().splitlines()
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -238,7 +236,7 @@ def _ranked(job: Job, folder: Path) -> int:
 
 
 def main() -> None:
-    """Run the jobs in the files that standard input names, one a line, and answer each with a line."""
+    """Read names of job files from standard input, run each job, and answer each with a line of JSON."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICE)
     spent = 0.0

@@ -1,4 +1,4 @@
-"""`Repository`, the entrance of this package, keeps the newest copy of each page within a size limit.
+"""`Repository`, the entry point of this package, keeps the newest copy of each page within a size limit.
 
 Records are written first; only then are links discovered and pages settled (DESIGN.md section 3). Until `settled` is
 called, `tidy` spares the new copies, because no page record names them. `tidy` runs once per period, never in the

@@ -1,7 +1,8 @@
 """The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
 
-The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under its
-old number stay in the file (`stale`) until the index is built again. One process writes the file; many may read it.
+The index contains the words but not the texts, which saves space. A changed page gets a new number. The words under the
+old number of a page stay in the file (`stale`) until the index is built again. One process writes the file; many may
+read it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _RANKED: Final = 5_000
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02
-"""`shrink` removes free database pages from a file with more than this share of them."""
+"""`shrink` removes free database pages if they are more than this share of the file."""
 _FREED: Final = 1000
 """Maximum number of database pages that one call of `shrink` removes: 4 MB."""
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"

@@ -90,7 +90,8 @@ def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
 
 
 def evicted(record: PageRecord) -> PageRecord:
-    """Return the record of a page that was removed from the collection: only the values from its link are kept."""
+    """Return the record of a page that was removed from the collection: it keeps only the values that came from
+    links."""
     return PageRecord(
         url=record.url,
         policy=record.policy,

@@ -312,7 +312,7 @@ class CensusReader(Protocol):
         ...
 
     def buckets(self) -> dict[int, BucketCensus]:
-        """Return the current number of crawled pages by non-empty bucket."""
+        """Return the current number of crawled pages in each non-empty bucket."""
         ...
 
     def rows(self, *, since: int) -> list[CensusRow]:

@@ -27,10 +27,10 @@ __all__ = [
 ROCKSDB: Final = "rocksdb://"
 PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
-"""Beginnings of the URLs of stores on a server."""
+"""Prefixes of the URLs of stores on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""Advice in an error message if a folder cannot be used, also for Scrapy's own commands, which have no `--store`
-option.
+"""Advice in an error message about an unusable folder. Scrapy's own commands have no `--store` option, so the advice
+also names the environment variable.
 """
 
 

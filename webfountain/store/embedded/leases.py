@@ -137,8 +137,7 @@ class Leases:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """Record the new queue entry (`place.entry`) of a leased page that became immediate. The new entry is hidden
-        until the lease is released."""
+        """Record the new queue entry (`place.entry`) of a leased page that became immediate."""
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):
             held = self._held[lease.number]

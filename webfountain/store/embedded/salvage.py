@@ -245,7 +245,7 @@ def _entry(db: Rdict, sequence: int) -> Change:
 
 
 def _last_run(db: Rdict) -> range:
-    """Return the numbers of the newest consecutive entries of the change log."""
+    """Return the numbers of the newest readable entries of the change log that follow each other without a gap."""
     first = last = 0
     for key, value in _family(db, keys.CHANGE):
         number = place_of(key)

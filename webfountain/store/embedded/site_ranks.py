@@ -66,7 +66,7 @@ class SiteRanks:
         self._changed[site] = max(self._changed.get(site, at), at)
 
     def set_back(self, site: str, at: float) -> None:
-        """Limit the time of a site's last change to `at`, after a run whose clock was ahead."""
+        """If the time of a site's last change is later than `at`, replace it by `at`."""
         values = self._values(site)
         if values is not None and values.changed > at:
             self._latest[site] = at

@@ -1,11 +1,11 @@
 """Passes over a whole shared store: convert it to other units, correct its times, or count it again.
 
-A crawl converts the store if its policy file has another `cycle.period` or `cycle.fastest` than the store. A conversion
-deletes the census rows and the plan, because they are in the old units. A conversion computes the bucket byte of each
-page again from the page's history. If the latest step is later than the server's clock, a correction moves future times
-back. While a conversion or correction runs, other processes that open the store wait. A store is not converted while
-the claims of other processes show that they crawl (`UnitUse`). After a crash, the next opening continues a conversion
-at the position that each shard stores.
+A crawl converts the store if `cycle.period` or `cycle.fastest` in its policy file differs from the units of the store.
+A conversion deletes the census rows and the plan, because they are in the old units. A conversion computes the bucket
+byte of each page again from the page's history. If the latest step is later than the server's clock, a correction moves
+future times back. While a conversion or correction runs, other processes that open the store wait. A store is not
+converted while the claims of other processes show that they crawl (`UnitUse`). After a crash, the next opening
+continues a conversion at the position that each shard stores.
 
 ``check --repair`` counts the store again, while no process crawls. New counts replace the old ones only at the end, so
 an interrupted recount starts from the beginning.
@@ -257,7 +257,8 @@ class SharedMaintenance:
             time.sleep(_REST_S)
 
     def _others(self, units: bytes) -> dict[str, float]:
-        """Return name and deadline of the claims of other processes that use the store with other units."""
+        """Return the name and the deadline of each claim of another process that uses the store with different
+        units."""
         at = self._time()
         openings = [each for each in self._claims.claims("unit") if each.note != units]
         alive = [each for each in (*self._claims.claims("ant"), *openings) if _lasts(each, at)]

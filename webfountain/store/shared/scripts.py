@@ -39,7 +39,8 @@ def _alone(name: str) -> bytes:
 
 
 def step_text(name: str, *, guard: bool) -> bytes:
-    """Return the text of a step on a shard. With `guard`, a shard that has lost steps refuses the step."""
+    """Return the Lua text of a step that runs on a shard. With `guard`, a shard that has lost steps refuses the
+    step."""
     step = _alone(name)
     used = _USES.search(step)
     parts = ["base", *(used[1].decode().split() if used else ())]
