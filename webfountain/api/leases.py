@@ -57,7 +57,7 @@ _VOID: Final = "lapsed"
 
 
 class LeasedUrl:
-    """The right to request one URL, which ends when the caller settles the lease."""
+    """The right to request one URL until the caller settles the lease."""
 
     def __init__(self, fetch: Fetch, frontier: OpenFrontier) -> None:
         self._fetch = fetch

@@ -149,10 +149,10 @@ def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: f
 
 
 def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Return the interval, s, between visits of pages that change too fast to be worth the price. Pages that change too
-    fast share the fetches that the slower pages leave over. The interval is inf if no fetches are left over.
+    """Return the visit interval, s, of pages that change too fast to be worth the price. Pages that change too fast
+    share the fetches that the slower pages leave over. The interval is inf if no fetches are left over.
 
-    A page that would be fetched even less often at `price` gets the returned interval, too.
+    A page whose interval at `price` is longer gets the returned interval instead.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

@@ -2,8 +2,8 @@
 
 A part of a page is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
 comparison of the page: the part differed *again*, or the part *rested*. If only its author's edits change a part, the
-part is usually the same at the next comparison. One difference proves nothing, even between two visits seconds apart.
-For each part, the verdicts of all pages of a site are added up.
+part is usually the same at the next comparison. One difference proves nothing, even between two visits a few seconds
+apart. For each part, the verdicts of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -59,9 +59,10 @@ _DRAWN_LINE: Final = 6
 _DRAWN_LINES: Final = 12
 """If the lines of an element have at least this score together, each of them is noise as soon as it differs again."""
 _TRIED: Final = 6
-"""A position with at least this score is noise, if the position differed again between two visits seconds apart."""
+"""A position with at least this score is noise, if the position differed again between two visits a few seconds
+apart."""
 _UNTRIED: Final = 10
-"""A position with at least this score is noise, even if no two visits were seconds apart."""
+"""A position with at least this score is noise, even if no two visits were a few seconds apart."""
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -85,8 +86,8 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether visits seconds apart have shown that a position is not noise. One visit without a difference
-        is not enough, because it may be chance.
+        """Return whether visits a few seconds apart have shown that a position is not noise. One visit without a
+        difference is not enough, because it may be chance.
         """
         return self.close_rested >= 2 + self.close_again
 

@@ -37,7 +37,8 @@ class Sections:
         """Set the limits of the tree. A directory below `max_depth` counts as its ancestor at that depth. If
         `max_depth` is 0, a site is one section.
 
-        If there are more than `most` directories, those with the fewest pages belong to the section of their parent.
+        If there are more than `most` directories, the directories with the fewest pages belong to their parent's
+        section.
         """
         self._max_depth = max_depth
         self._most = most

@@ -1,4 +1,4 @@
-"""The stage of the store worker that finds duplicates and refuses pages of mirrors."""
+"""The duplicate detector as a stage of the store worker."""
 
 from __future__ import annotations
 

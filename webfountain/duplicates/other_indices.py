@@ -114,7 +114,8 @@ class _OtherIndex:
         return found.st_ino, found.st_mtime_ns
 
     def _take_runs(self, stamp: tuple[int, int]) -> None:
-        """Map the runs that `INDEX` lists now. Keep the old maps if `INDEX` or one of its runs cannot be read."""
+        """Map the runs that `INDEX` lists now. Keep the old memory maps if `INDEX` or one of its runs cannot be
+        read."""
         if read_form(self._folder) != self._form:
             return
         try:

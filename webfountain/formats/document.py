@@ -1,8 +1,8 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
 This module reads HTML itself; `xml_text` reads XML. Bodies that are neither HTML nor XML are read as plain text.
-Parsing a hostile body may take minutes, so `PlainReader.read_at_once` reads only bodies that certainly parse fast. The
-`sandbox` reads the bodies that may parse slowly.
+Parsing a hostile body may take minutes, so `PlainReader.read_at_once` reads only bodies that are sure to parse fast.
+The `sandbox` reads the bodies that may parse slowly.
 """
 
 from __future__ import annotations
@@ -94,14 +94,14 @@ class DocumentReader(Protocol):
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
-        """Read a body by the rules of a policy, and return the document. The document has links only if `links` is
+        """Read a body under the rules of a policy, and return the document. The document has links only if `links` is
         given."""
         ...
 
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
-        """Return the same as `read` if the body certainly parses fast, else None."""
+        """Return the same as `read` if the body is sure to parse fast, else None."""
         ...
 
 

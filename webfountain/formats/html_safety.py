@@ -30,18 +30,18 @@ _MOST_TAGS: Final = 2_000
 """Maximum number of tags in a body that is parsed in the calling thread. The parser may search all open elements for
 each tag, which takes 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Maximum of the product (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``). In
-the worst case, the parser creates as many elements as this product, each in 0.5 µs. Formatting tags without attributes
-are harmless, because the parser reopens at most three equal elements."""
+"""Maximum of (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``): the parser may
+create this many elements, each in 0.5 µs. Formatting tags without attributes are harmless, because the parser reopens
+at most three equal elements."""
 _FEW_TAGS: Final = 300
-"""With at most this number of tags, the parser certainly creates fewer elements than `_MOST_REOPENED`."""
+"""A body with at most this number of tags makes the parser create fewer elements than `_MOST_REOPENED`."""
 _SHORT_TAG_BYTES: Final = 2_048
 """Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. Tags of this length in a body of 64 kB
 take 20 ms, because the parser compares all attributes of a tag with each other.
 """
 _HARMLESS_TAG_BYTES: Final = 12_288
-"""Maximum size of a body that is not searched for long tags, bytes. If a body of this size is a single tag, the parser
-takes at most 20 ms."""
+"""Bodies up to this size, in bytes, are not searched for long tags, because even a tag of this size takes at most 20
+ms."""
 _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
@@ -65,7 +65,7 @@ _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.I
 
 
 def is_ordinary_markup(body: bytes) -> bool:
-    """Return whether the parser certainly needs at most about 20 ms and 20 MB for a body.
+    """Return whether the parser is sure to need at most about 20 ms and 20 MB for a body.
 
     If the result is False, the body may still be harmless.
     """

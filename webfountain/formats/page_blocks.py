@@ -54,7 +54,7 @@ _RAW: Final = (
 """Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, a substitution
 with this pattern escapes their text before the HTML is cut."""
 _MOST_SKIPPED: Final = 100
-"""More than this number of skipped elements are removed before the HTML is cut, because this is faster."""
+"""If a page has more skipped elements than this, they are removed before the HTML is cut, which is faster."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"

@@ -35,7 +35,7 @@ MAX_SITEMAP_BYTES: Final = 50 * 1024 * 1024
 """Maximum size of an uncompressed sitemap, bytes."""
 MAX_SITEMAP_ENTRIES: Final = 50_000
 SMALL_SITEMAP_BYTES: Final = 8_192
-"""Size of an uncompressed sitemap that is certainly read within milliseconds, bytes."""
+"""Maximum size of an uncompressed sitemap that is sure to be read within milliseconds, bytes."""
 
 SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_large", "too_many"]
 
@@ -80,7 +80,7 @@ def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> Sit
 
 
 def is_small_sitemap(body: bytes) -> bool:
-    """Return whether `read_sitemap` certainly takes no longer than milliseconds, also for a compressed body."""
+    """Return whether `read_sitemap` is sure to read a body, plain or compressed, within milliseconds."""
     if len(body) > SMALL_SITEMAP_BYTES or not body.startswith(_GZIP):
         return len(body) <= SMALL_SITEMAP_BYTES
     member = zlib.decompressobj(wbits=31)

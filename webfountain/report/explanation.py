@@ -214,8 +214,8 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 class UrlVerdict(msgspec.Struct, frozen=True):
-    """The decision about a URL: its policy, the reason if the URL is refused, and the key of the policy file that
-    decided."""
+    """The decision about a URL: its policy, the reason if the URL is refused, and the deciding key of the policy
+    file."""
 
     policy: str
     reason: Reason | None
@@ -260,7 +260,7 @@ class Explanation(msgspec.Struct, frozen=True):
 
 
 def rule_behind(collection: Collection, url: str, policy: str, reason: Reason | None) -> Rule | None:
-    """Return the key of the policy file that decided about a URL, or None if no key did."""
+    """Return which key of the policy file decided about a URL, or None if no key did."""
     discovery, table = collection.discovery, collection.policies[policy]
     if reason is None:
         return _pattern(f"policies.{policy}.allow", table.allow, url)

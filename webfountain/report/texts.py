@@ -93,7 +93,7 @@ class TextRules(NamedTuple):
 
 
 class PageTexts:
-    """Reads the texts of copies, by the settings of the policy file.
+    """Reads the texts of copies, with the settings of the policy file.
 
     A project's own extractors run in a child process. Call `close` to end the child process of the extractors.
     """
@@ -102,12 +102,12 @@ class PageTexts:
         self._store = store
 
     def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
-        """Return title, text and metadata of a copy, by the settings of the page's policy."""
+        """Return title, text and metadata of a copy, read with the settings of the page's policy."""
         record = page_at(self._store, copy.url)
         return self.by_policy(copy, form, "" if record is None else record.policy, self.rules())
 
     def by_policy(self, copy: StoredCopy, form: TextForm, policy: str, rules: TextRules) -> PageReading:
-        """Return title, text and metadata of a copy, by the settings of a given policy.
+        """Return title, text and metadata of a copy, read with the settings of a given policy.
 
         If an extractor fails, the text is empty. If the media type has an extractor and `copy` has only the beginning
         of the body, the text is empty.

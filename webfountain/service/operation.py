@@ -1,4 +1,4 @@
-"""An operation: a row of the table by which requests are routed, checked, answered and described.
+"""An operation: one row of the table by which the service routes, checks and answers requests.
 
 The functions `read` and `write` run in the thread of the store. The coroutine `handle` runs in the event loop.
 """

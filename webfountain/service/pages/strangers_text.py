@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url", "with_marks"]
 
 MAX_SHOWN: Final = 300
-"""Maximum number of characters of an untrusted text that is shown in one line."""
+"""Maximum number of characters shown of an untrusted text."""
 _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
     "\u2060-\u2069\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
