@@ -213,7 +213,7 @@ class LogFiles:
                 raise ValueError(f"its rows differ by {missing} from their count")
 
     def count(self, name: str) -> int:
-        """Return the number of rows of a file, which its Parquet footer states."""
+        """Return the number of rows that the Parquet footer of a file states."""
         with self._reading(name) as file:
             return int(pq.ParquetFile(file).metadata.num_rows)
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 PROMISE: Final = 2.0
-"""Rank that a waiting home page is expected to have before the first ranking."""
+"""Expected rank of a waiting home page before the first ranking."""
 SAMPLE: Final = 1000
 """The expected rank of a waiting home page is the mean rank of this number of recently fetched home pages."""
 _SAMPLED: Final = 40_000
@@ -71,7 +71,7 @@ class RisenPages:
         heappush(self._heaps.setdefault(site, []), (-worth, key))
 
     def drop(self, site: str, key: bytes) -> None:
-        """Remove a page that no longer waits."""
+        """Remove a page that is no longer waiting to be crawled."""
         self._worth.get(site, {}).pop(key, None)
 
     def take(self, site: str, most: int) -> list[bytes]:

@@ -108,7 +108,7 @@ class LinkJournal:
         self._end += len(data)
 
     def clear(self) -> None:
-        """Empty the journal. A segment must already contain the rows of the journal."""
+        """Empty the journal. Call this method only when a segment contains the journal's rows."""
         self._waiting.clear()
         try:
             os.ftruncate(self._file, 0)

@@ -284,8 +284,8 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """A reader of the link log. The reader reads the files that existed when it was opened. If several files have a row
-    of the same page, the reader yields all these rows."""
+    """A reader of the link log. The reader sees only the files that existed when the reader was opened. If several
+    files have a row of the same page, the reader yields all these rows."""
 
     def __init__(self, url: str) -> None:
         self._files = LogFiles(url)

@@ -72,13 +72,13 @@ class WaitingSites:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
-        """Record that sites are crawled now."""
+        """Record that the crawl of these sites has started."""
         for site in sites:
             self._active.add(site)
             self._waiting.pop(site, None)
 
     def left(self, sites: Iterable[str]) -> None:
-        """Record that sites are no longer crawled."""
+        """Record that the crawl of these sites has stopped."""
         self._active.difference_update(sites)
 
     def wait(self, sites: Iterable[str]) -> None:

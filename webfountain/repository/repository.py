@@ -214,7 +214,7 @@ class Repository:
         return number == self._number or self._others.reaches(number)
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether a copy's file is there and long enough."""
+        """Return whether the file of a copy exists, and is long enough to contain the copy."""
         return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
 
     def is_untidy(self) -> bool:

@@ -114,7 +114,7 @@ class CrashSuspects:
     ) -> tuple[list[Lease], list[Lease], list[Lease]]:
         """Divide the leases of a site into leases that may be fetched now and leases to release.
 
-        The leases of suspects are released as long as the site has other pages to fetch.
+        While the site has other pages to fetch, the leases of its suspect pages are released.
         """
         others = [[each for each in leases if each.record.url not in self._deaths] for leases in (never, recrawl)]
         if not self._deaths or not any(others):

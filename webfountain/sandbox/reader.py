@@ -53,8 +53,8 @@ MEMORY_BYTES: Final = 256_000_000
 """Maximum memory for parsing a body, in bytes, without the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Memory that a child may use for each byte of a body, bytes. Parsing a body of only three-letter tags takes 40 bytes
-of memory per byte, an ordinary page 5."""
+"""Memory that a child may use for each byte of a body, bytes. To parse one byte of a body takes 5 bytes of memory in an
+ordinary page, and 40 if the body has only three-letter tags."""
 _WALL_S: Final = 60.0
 """A child is killed if it neither answers nor uses the CPU for this many seconds."""
 _LARGE_BYTES: Final = 1_000_000
@@ -138,7 +138,7 @@ class FencedReader:
         return await asyncio.get_running_loop().run_in_executor(threads, function)
 
     def close(self) -> None:
-        """Kill all children now. Running and later jobs get the error parse-crash."""
+        """Kill all children now. All running and later jobs end with the error parse-crash."""
         with self._guard:
             self._closed = True
             children = list(self._children)

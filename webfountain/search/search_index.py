@@ -30,7 +30,7 @@ MAX_TEXT: Final = 1_000_000
 """Maximum number of characters of a text that are indexed."""
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
-"""Maximum number of pages that are ranked. If more pages match, only the newest are ranked."""
+"""Maximum number of pages that are ranked. If more pages than this match, only the newest are ranked."""
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
 _FREE_SHARE: Final = 0.02

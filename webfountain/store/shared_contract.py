@@ -56,8 +56,8 @@ class Claims(Protocol):
         ...
 
     def claims(self, kind: str) -> list[Claim]:
-        """Return all claims of one kind, even expired claims, unless they were dropped. The kinds ``address`` and
-        ``guest`` cannot be listed.
+        """Return all claims of one kind, even expired claims, unless they were dropped. Claims of the kinds ``address``
+        and ``guest`` cannot be listed.
         """
         ...
 

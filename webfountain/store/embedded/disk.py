@@ -323,7 +323,7 @@ def _private_files() -> Iterator[None]:
 
 
 def _make_private(folder: Path) -> None:
-    """Remove other users' access to files that RocksDB's threads or older versions created."""
+    """Remove other users' access to files that RocksDB's threads or older versions of webfountain created."""
     with suppress(OSError):
         (folder / "db").chmod(0o700)
         for file in (folder / "db").iterdir():

@@ -206,7 +206,7 @@ class SharedMaintenance:
             revise(pages, revision)
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
-        """Delete the plan, the forecast and the census rows of future periods. Shorten claims that are too long, and
+        """Delete the plan, the forecast and the census rows of future periods. Shorten claims that last too long, and
         correct the time of the latest step."""
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)

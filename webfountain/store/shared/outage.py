@@ -62,7 +62,7 @@ class Outage:
         logger.warning("The store at %s does not answer; waiting for it: %s", self._shown, line)
 
     def end(self) -> None:
-        """Record that this thread received an answer. The outage ends when no thread waits."""
+        """Record that this thread received an answer. The outage ends when no thread waits for the server."""
         with self._lock:
             self._waiting.discard(threading.get_ident())
             if self._waiting or not self._is_said:

@@ -153,7 +153,7 @@ class SharedQueues:
     # ---------------------------------------------------------------- private
 
     def _drop_voided(self) -> None:
-        """Drop the URL leases whose site lease ended because the server lost it."""
+        """Drop the URL leases under site leases that the server has lost."""
         for each in [each for each in list(self._leased) if self._lives.is_void(each.site, each.token)]:
             self._leased.pop(each, None)
 

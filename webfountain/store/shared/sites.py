@@ -1,5 +1,5 @@
-"""The list of sites of the shared store. Each shard keeps its sites in several orders, and a list of all sites merges
-them.
+"""The list of sites of the shared store. Each shard keeps its sites in several orders; a list of all sites merges the
+lists of the shards.
 
 Each process looks for due sites in its own random order of shards, so that processes do not compete for the same shard.
 Opening a store of an older version adds its sites to the orders (`rank_sites`).

@@ -69,7 +69,7 @@ class WritePause:
         return self
 
     def prolong(self) -> None:
-        """Extend the pause by a command to the servers, if a quarter of its duration has passed."""
+        """If a quarter of the pause has passed, send the servers a command that extends the pause."""
         if self._named is None or time.monotonic() < self._prolong_at:
             return
         try:
