@@ -54,7 +54,7 @@ class BlockAnswer(msgspec.Struct, frozen=True):
 
     prefix: str
     until: float | None
-    """End of the block, or None if the block lasts until a user removes it."""
+    """Time when the block ends, or None if the block lasts until a user removes it."""
 
 
 class DomainShareAnswer(msgspec.Struct, frozen=True):

@@ -68,7 +68,7 @@ class AsyncCollection:
 
     @classmethod
     async def opened(cls, opener: Callable[[], StoredCollection], thread: ThreadPoolExecutor) -> AsyncCollection:
-        """Open a collection in a new thread. All later calls run in this thread."""
+        """Open a collection in a new thread, which also runs all later calls."""
         try:
             collection = await asyncio.get_running_loop().run_in_executor(thread, opener)
         except BaseException:

@@ -126,7 +126,7 @@ class StoredCollection(CollectionNotes):
 
         The orders are `name`, `pages` (most URLs first), `due` (active sites first, then by due time), `failed` (most
         failed URLs first) and `changed` (latest change first). Raise InputError when `after` is not a cursor, or when
-        an older version of webfountain wrote the store without this order.
+        an older version of webfountain wrote the store without the requested order.
         """
         found = self._store.sites.ranked(order, after, bounded(limit))
         return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
@@ -308,7 +308,7 @@ class StoredCollection(CollectionNotes):
 
         With `against`, also compute the effect of the file on up to MAX_JUDGED pages of the collection.
 
-        The policy file must not name a file of seeds, because it may come from an untrusted client.
+        The policy file must not name a file of seeds, because the policy file may come from an untrusted client.
         """
         path = Path("policy.toml")
         try:

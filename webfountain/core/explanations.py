@@ -68,7 +68,7 @@ class TrustInSections(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> TrustInSections:
-        """Restore the result of `encode`. If another version wrote the data, return `begun()`."""
+        """Restore the result of `encode`. If another version of webfountain wrote the data, return `begun()`."""
         known = np.frombuffer(data, dtype="<f4") if len(data) == 4 * (2 + len(RATES)) else None
         return cls.begun() if known is None else cls(float(known[0]), float(known[1]), known[2:])
 

@@ -11,8 +11,8 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + not found yet
 
-Obsolete page-time that no fetch has found yet is estimated. Later fetches confirm only a part of each estimate, so a
-new estimate is scaled by the part that is usually confirmed. Each cycle counts as one observation, so a burst counts
+Obsolete page-time that no fetch has found yet must be estimated. Later fetches confirm only a part of each estimate, so
+a new estimate is scaled by the part that is usually confirmed. Each cycle counts as one observation, so a burst counts
 once.
 
 `next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share times
@@ -85,7 +85,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     late: float = 0.0
     """Obsolete page-seconds of this cycle that were found only by fetches after the cycle."""
     began: Began | None = None
-    """What was known when this cycle began; None if an earlier version wrote the record."""
+    """What was known when this cycle began; None if an earlier version of webfountain wrote the record."""
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
@@ -287,7 +287,7 @@ class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
 
 
 def published(data: bytes | None) -> SavedForecast | None:
-    """Return the forecast of a store; None if there is none or another version wrote it."""
+    """Return the forecast of a store; None if there is none or another version of webfountain wrote it."""
     try:
         return None if data is None else msgspec.msgpack.decode(data, type=SavedForecast)
     except msgspec.DecodeError:

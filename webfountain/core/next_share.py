@@ -94,7 +94,7 @@ class Outlook(msgspec.Struct, frozen=True, array_like=True):
     cycles: int
     """Number of complete cycles on which the forecast is based."""
     mean: float | None = None
-    """Mean of the distribution; None if an earlier version wrote the record."""
+    """Mean of the distribution; None if an earlier version of webfountain wrote the record."""
 
 
 class Began(msgspec.Struct, frozen=True, array_like=True):

@@ -29,7 +29,7 @@ class Precedence:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
-        """Replace the seeds by the seeds of a collection."""
+        """Replace the known seeds by the seeds of a collection."""
         self._seeds = frozenset(_name(site_of(url)) for url in collection.seeds())
 
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:

@@ -56,8 +56,8 @@ _SAMPLE: Final = 8_000
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12
-"""Minimum share of stop words of a language among the words of a text in this language. In real prose, the share of
-stop words is 0.3 to 0.5.
+"""Minimum share of a language's stop words in a text of this language. In real prose, the share of stop words is 0.3 to
+0.5.
 """
 _MARGIN: Final = 1.15
 """Minimum ratio between the numbers of stop words of the best and of the second-best language."""

@@ -165,7 +165,7 @@ def added_up(
 
 
 def _states(reports: Sequence[Mapping[str, Any]], stored: Statistics | None) -> dict[str, Any]:
-    """Return the number of pages in each state, of sites, and of waiting URLs."""
+    """Return the numbers of pages (by state), sites and waiting URLs."""
     if stored is None:
         latest = max(reports, key=lambda each: sum(each["pages"].values()))
         return {name: latest[name] for name in ("waiting", "pages", "sites")}

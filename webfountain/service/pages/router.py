@@ -45,7 +45,7 @@ _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if eac
 
 
 class PageRouter:
-    """The pages of all served stores below a base path."""
+    """The web pages of all served stores, below one base path."""
 
     def __init__(self, stores: Mapping[str, ServedStore], guard: Guard, base: str) -> None:
         self._stores = stores
