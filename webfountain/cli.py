@@ -65,8 +65,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
 
 
 def command_of(name: str) -> click.Command:
-    """Import and return a command. A command with the name of a Python keyword, such as `import`, has a function that
-    ends with an underscore.
+    """Import and return a command. If a command has the name of a Python keyword, such as `import`, the name of its
+    function ends with an underscore.
     """
     module = importlib.import_module(f"webfountain.{COMMANDS[name][0]}")
     command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_"))

@@ -2,8 +2,8 @@
 the manual.
 
 The settings describe an installation, such as its folders and its memory. The rules of a crawl are in the policy file.
-Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. If a name is unknown, or a
-value has a wrong type or is out of range, the crawl does not start.
+Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. If the name of a setting is
+unknown, or its value has a wrong type or is out of range, the crawl does not start.
 """
 
 from __future__ import annotations
@@ -181,8 +181,8 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """Return the settings from all entries whose names begin with WEBFOUNTAIN_. A setting without an entry, or with
-        None, has its default.
+        """Return the settings from all entries whose names begin with WEBFOUNTAIN_. A setting that has no entry, or the
+        value None, keeps its default.
 
         Raises
         ------

@@ -45,8 +45,9 @@ __all__ = [
 ]
 
 LOST_LIFE: Final = "a lost life"
-"""Stands for an unknown ant that may still crawl a site after a server lost its newest data
-(`store/shared/lives.py`)."""
+"""The name of an unknown ant that may still crawl a site after the store's server lost its newest data
+(`store/shared/lives.py`).
+"""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
 STATES: Final[tuple[State, ...]] = ("never-crawled", "crawled", "redirected", "gone", "refused", "failed")
@@ -68,7 +69,7 @@ COPIED: Final[frozenset[Literal["new", "changed", "minor"]]] = frozenset({"new",
 ANSWERED: Final[frozenset[OutcomeKind]] = COPIED | {"same", "not_modified"}
 """Outcomes after which the stored copy of a page is up to date."""
 FETCHED: Final[frozenset[OutcomeKind]] = ANSWERED | {"redirected", "gone", "failed"}
-"""Outcomes for which a request was sent; their sum is `pages_fetched`."""
+"""Outcomes for which a request was sent; `pages_fetched` is the number of such outcomes."""
 
 ChangeVerdict = Literal[
     "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
@@ -181,7 +182,9 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     duplicate_of: str | None = None
     """URL of the page of which this page is a duplicate, or None."""
     source: bytes = b""
-    """The page through which this page was found: its eight-byte key, followed by its site if the sites differ."""
+    """The page through which this page was found: its eight-byte key, followed by its site if the page is on another
+    site.
+    """
     target: str | None = None
     """Canonical URL to which the last fetch was redirected, or None."""
     hint: Hint | None = None
@@ -191,8 +194,9 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hops: int = 0
     """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
-    """Hash of the rules that compared the newest copy (4 bytes), and digest of the part that counts (8 bytes); b"" if
-    the whole page counts (`policy.counting`)."""
+    """Hash of the rules under which the newest copy was compared (4 bytes), and digest of the part that counts (8
+    bytes); b"" if the whole page counts (`policy.counting`).
+    """
     noise: bytes = b""
     """What is known about parts of the page that differ between visits, such as clocks (`core.noise`)."""
     metadata: bytes = b""
@@ -240,8 +244,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 class Fetch(msgspec.Struct, frozen=True):
     """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
-    `address` is the IP address to which the request goes. If the address does not answer, the other addresses of the
-    host are tried (`fallbacks`), each after its own politeness delay. With `etag` or `last_modified`, the request is
+    `address` is the IP address to which the request goes. If `address` does not answer, the host's other addresses
+    (`fallbacks`) are tried, each after its own politeness delay. With `etag` or `last_modified`, the request is
     conditional, so that the server can answer 304. `lease` is None for robots.txt and sitemaps.
     """
 
@@ -263,7 +267,7 @@ class FetchResult(msgspec.Struct, frozen=True):
     `at` is the time of the last byte, and `seconds` is the time from the request to the last byte. `error` is one of:
     dns, private-address, connect, tls, certificate, timeout, too-slow, headers-too-large, too-large, bomb, cut,
     bad-response, content-type, content-coding, network, lapsed (the lease may have ended during the fetch).
-    `request_headers` were sent to `address`.
+    `request_headers` are the headers that were sent to `address`.
     """
 
     fetch: Fetch
@@ -368,7 +372,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or "" if
     it did not fail."""
     revived: int = 0
-    """Number of times that a gone page of the site existed again."""
+    """Number of fetches that found a gone page of the site again."""
     dead_time: float = 0.0
     """Total time between checks of gone pages that once had a copy, in seconds."""
     born: int = 0
@@ -382,8 +386,9 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     unborn_classes: tuple[tuple[str, int, float], ...] = ()
     """For each source and directory, its name and its values of `born` and `unborn_time`."""
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
-    """How many first fetches there were, and how many of these found a page: for the whole site (""), and for each
-    source and directory. An entry is (name, (first fetches, pages found)); older fetches have less weight."""
+    """Numbers of first fetches, and of pages that they found: for the whole site (""), and for each source and
+    directory. An entry is (name, (first fetches, pages found)); older fetches have less weight.
+    """
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
@@ -426,7 +431,7 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):
-    """What was counted for one bucket in one time period. The row with bucket None counts first fetches of
+    """The counts of one bucket of pages in one time period. The row with bucket None counts first fetches of
     never-crawled pages.
 
     - `fetches`: checks of known pages (x of the model). Bucket None: first fetches.

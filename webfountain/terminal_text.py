@@ -22,7 +22,7 @@ def shown(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Return a JSON document with the same meaning, in which all control characters are escaped."""
+    """Escape all control characters of a JSON document, without changing its meaning."""
     return _IN_JSON.sub(lambda found: f"\\u{ord(found[0]):04x}", json)
 
 

@@ -127,7 +127,7 @@ def site_of(url: str) -> str:
 
 
 def site_of_text(text: str, name: str = "site") -> str:
-    """Return a site that a user has typed, such as https://example.org, with or without a slash at its end.
+    """Return the site that a user has typed, such as https://example.org; a slash at its end is allowed.
 
     Raises UrlError if the text is not a URL or has a path. `name` is the command's option that the error message names.
     """

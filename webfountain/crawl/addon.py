@@ -58,8 +58,8 @@ class FountainAddon:
     """The Scrapy add-on, which puts the frontier in the place of the project's scheduler."""
 
     def update_settings(self, settings: BaseSettings) -> None:
-        """Replace the project's Scrapy components by webfountain's, such as the scheduler and the downloader. The
-        project's own download handlers stay in use.
+        """Replace Scrapy's components, such as the scheduler and the downloader, by webfountain's. The project's own
+        download handlers stay in use.
 
         Commands that only inspect pages (`scrapy shell`, `fetch`, `parse`) keep Scrapy's components.
         """
@@ -93,7 +93,7 @@ class FountainAddon:
 
 
 def _impose(settings: BaseSettings, name: str, value: Any) -> None:
-    """Set a setting with priority over settings.py, custom_settings and the command line."""
+    """Give a setting a value that has priority over settings.py, custom_settings and the command line."""
     settings.set(name, value, priority=max(settings.getpriority(name) or 0, SETTINGS_PRIORITIES["project"]))
 
 

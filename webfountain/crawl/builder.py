@@ -132,8 +132,8 @@ def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerC
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
-    """Return the clock that all ants of a store share. For a store on a server, this is the server's clock, for a local
-    store this machine's.
+    """Return the clock that all ants of a store share. The clock is the server's if the store is on a server, and the
+    machine's if the store is local.
     """
     if store.claims is None or store.claims.time() is None:
         return machine
@@ -194,7 +194,7 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
 
 
 def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
-    """Return the index of duplicates. Each ant keeps its own index in the folder of its copies of pages."""
+    """Return the index of duplicates. Each ant keeps its own index of duplicates in the folder of its copies."""
     from webfountain.duplicates.index import DuplicateIndex, sketch_key  # noqa: PLC0415  only where they are detected
 
     return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))

@@ -1,7 +1,8 @@
 """The command ``scrapy crawl``, which also works outside a project.
 
-Scrapy finds the command by the entry point in pyproject.toml. In the folder of a Scrapy project, the command works as
-usual. Outside of Scrapy projects, the command uses webfountain's settings and knows only the fountain spider.
+Scrapy finds the command by the entry point in pyproject.toml. In the folder of a Scrapy project, the command does the
+same as Scrapy's. Outside of Scrapy projects, the command uses webfountain's settings and knows only the fountain
+spider.
 """
 
 from __future__ import annotations

@@ -277,9 +277,7 @@ def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
 
 
 class FountainResponse(Response):
-    """The response to the fountain spider's fetch of a page, robots.txt or sitemap, with `headers` built at their first
-    use.
-    """
+    """The response to a fetch of the fountain spider, which builds `headers` only at their first use."""
 
     __slots__ = ("fetched",)
 

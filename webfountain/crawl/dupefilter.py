@@ -1,8 +1,8 @@
 """The filter that drops duplicate requests of a Scrapy project before they reach the frontier.
 
-By default, the filter drops only requests that the spider has recently yielded; the store drops older duplicates a
-moment later. If the project sets its own DUPEFILTER_CLASS, only this class drops requests. A request that the project's
-DUPEFILTER_CLASS accepts is made, even if the store knows an equal request.
+By default, the filter drops only repetitions of requests that the spider yielded recently; the store drops older
+duplicates a moment later. If the project sets its own DUPEFILTER_CLASS, that class alone decides which requests are
+dropped.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ class Duplicates:
         return True
 
     def log(self, request: Request) -> None:
-        """Count and log a request that is dropped as a duplicate."""
         assert self._crawler.spider is not None
         self._filter.log(request, self._crawler.spider)
 

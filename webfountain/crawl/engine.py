@@ -98,7 +98,8 @@ def need_asyncio() -> None:
 
 
 def refuse(crawler: Crawler, error: WebfountainError | OSError, *, crawl: asyncio.Task[Any] | None) -> None:
-    """End a crawl that cannot start: log the text of `error` and make the exit status 1. The caller raises `error`.
+    """End a crawl that cannot start: log the text of `error` and make the exit status 1. The caller must raise `error`
+    afterwards.
 
     `crawl` is the task that started the crawl (`running_crawl`).
     """
@@ -142,8 +143,8 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """Return the spider arguments of a starting crawl, before the spider exists. The spider arguments are read from the
-    local variables of `Crawler.crawl`.
+    """Return the spider arguments of a crawl whose spider does not exist yet. The arguments are read from the local
+    variables of `Crawler.crawl`.
     """
     frame = sys._getframe()
     while frame is not None:
@@ -288,7 +289,7 @@ async def _process_output(
 async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
     """Process one output of a callback; log any error.
 
-    The feed's file is flushed after each item, so that a kill loses no item that a pipeline would drop in the next run.
+    The feed's file is flushed after each item, because the next run may drop the item as already known.
     """
     try:
         await scraper._process_spidermw_output_async(output, response)

@@ -1,4 +1,4 @@
-"""The data of a fetch while Scrapy's engine works on it, called a flight.
+"""A flight: the data of a fetch while Scrapy's engine works on it.
 
 A weak dictionary maps each request to its flight. The flight is not in `request.meta`, because the meta belongs to the
 project. A copy of a request has no flight.
@@ -89,7 +89,7 @@ class Flight:
         self.once = False
         """True if the request must not be made again."""
         self.page: bytes | None = None
-        """The fingerprint of the request, the key of its items' digests (`new_items`)."""
+        """The fingerprint of the request, under which the digests of its items are stored (`new_items`)."""
         self.replaced = False
         """True if a middleware replaced the request by another."""
         self.revisit: float | None = None

@@ -1,9 +1,9 @@
 """Keep items while the target of their pipeline (a list on a server, a database) is unreachable.
 
-If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers.
-The page of the item is settled only after the item is delivered. If the target stays unreachable until the crawl stops,
-or for `PATIENCE_S`, the item fails as usual, and its page is requested again. No item is lost, but an item may be
-delivered twice. After any other error of a pipeline, such as `DropItem`, the page is settled as usual.
+If a pipeline fails because its target is unreachable, the pipeline gets the same item again until the target answers. A
+page is settled only after its items are delivered. If the target stays unreachable until the crawl stops, or for
+`PATIENCE_S`, the item fails as usual, and its page is requested again. No item is lost, but an item may be delivered
+twice. After a pipeline error that has nothing to do with the target, such as `DropItem`, the page is settled.
 
 `is_away` recognizes the errors of unreachable targets by class name, because the error classes of client libraries have
 no common base class.
@@ -162,6 +162,6 @@ class ItemSafety:
             flight = flight.parent
 
     def _abort(self, word: str) -> None:
-        """When the crawl stops, let no item wait any longer."""
+        """Let no item wait any longer, because the crawl stops."""
         if word == "cut":
             self._is_over.set()

@@ -1,7 +1,7 @@
 """Process each flight from the end of its download to the settling of its page.
 
-A flight ends in three steps. The download handler or a middleware reports the result of the download. The spider's
-callback compares the page with its stored copy. The engine reports that the request is done.
+A flight ends in three steps: its download ends, the spider compares the page with the stored copy, and the engine is
+done with the request.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class Landings:
         self._frontier.finish(flight.visit or self._frontier.examiner.examine(fetched))
 
     def _acknowledge(self, flight: Flight, fetched: FetchResult) -> None:
-        """Acknowledge a request of a Scrapy project to the frontier."""
+        """Report to the frontier that a request of a Scrapy project was made."""
         lease = flight.fetch.lease
         assert lease is not None
         assert self._session.built is not None

@@ -41,11 +41,11 @@ class FountainLogFormatter(LogFormatter):
         return cls(every_page=level == logging.DEBUG)
 
     def crawled(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the log line of an answer, only with LOG_LEVEL=DEBUG."""
+        """Return the log line of an answer, or None if the log level is above DEBUG."""
         return super().crawled(*args, **kwargs) if self._every_page else None
 
     def scraped(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the log line of an item, only with LOG_LEVEL=DEBUG."""
+        """Return the log line of an item, or None if the log level is above DEBUG."""
         return super().scraped(*args, **kwargs) if self._every_page else None
 
 

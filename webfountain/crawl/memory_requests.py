@@ -113,7 +113,7 @@ class MemoryRequests:
         return key, place
 
     def request(self, place: bytes) -> Request | None:
-        """Return the request of a placeholder, or None if this process does not have it; do not remove it."""
+        """Return the request of a placeholder without removing it, or None if this process does not have it."""
         taken = self._requests.get(place)
         return None if taken is None else taken.request
 
@@ -127,7 +127,7 @@ class MemoryRequests:
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
         """Keep a leased placeholder until the spider yields its request again. Return False for a request with
-        `dont_filter`, because only the process that made its placeholder can use the placeholder.
+        `dont_filter`, because another process cannot use its placeholder.
         """
         if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
@@ -135,8 +135,8 @@ class MemoryRequests:
         return True
 
     def adopt(self, place: bytes) -> Fetch | None:
-        """Remove and return the lease that `keep_orphan` kept for a placeholder, or return None. The caller must give
-        the lease back.
+        """Remove and return the lease that `keep_orphan` kept for a placeholder, or return None. The caller must
+        release the lease.
         """
         return self._orphans.pop(place, None)
 

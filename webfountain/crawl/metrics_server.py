@@ -1,7 +1,7 @@
 """The server of /metrics and /healthz of a crawl, if the setting WEBFOUNTAIN_METRICS names a loopback address.
 
-A separate thread answers from the last live snapshot, so that a blocked loop is visible. The path /healthz returns 503
-if the loop has made no snapshot for STALE_S.
+A separate thread answers with the last snapshot of the crawl. The path /healthz returns 503 if the event loop has made
+no snapshot for STALE_S.
 """
 
 from __future__ import annotations

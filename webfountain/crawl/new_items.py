@@ -1,10 +1,10 @@
 """Drop items that are neither new nor changed.
 
 WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file
-beside the store contains digests of the items that the last response gave. An item that the same request also gave last
-time is dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that change with
-each visit, such as the time of scraping. New digests are written after the items are in the feeds, and before the page
-is settled. After a kill, an item may come twice, but no item is lost.
+beside the store contains digests of the items that the last response gave. If a request gives the same item as last
+time, the item is dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that
+change with each visit, such as the time of scraping. New digests are written after the items are in the feeds, and
+before the page is settled. After a kill, an item may come twice, but no item is lost.
 """
 
 from __future__ import annotations

@@ -80,14 +80,13 @@ class PolicyPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """If it is time, check whether the policy file was edited."""
+        """Check, at regular intervals, whether the policy file was edited."""
         now = time.monotonic()
         if self._task is None and now >= self._poll_at:
             self._poll_at = now + POLICY_POLL_S
             self._task = asyncio.get_running_loop().create_task(self._adopt())
 
     def close(self) -> None:
-        """Cancel work in progress."""
         if self._task is not None:
             self._task.cancel()
 
@@ -130,7 +129,6 @@ class FirstPeriod:
             self._task = asyncio.get_running_loop().create_task(self._report(at))
 
     def close(self) -> None:
-        """Cancel a check in progress."""
         if self._task is not None:
             self._task.cancel()
 
@@ -181,7 +179,7 @@ class OwnCrawl:
         del refusal
 
     def enqueue(self, request: Request) -> bool:
-        """Add a start request to the queue. Return False for a request that a callback yielded, and do not queue it."""
+        """Add a start request to the queue. Return False, without queueing, for a request that a callback yielded."""
         if origin_of(request) is not None:
             return False
         self._direct.put(request)
@@ -200,16 +198,15 @@ class OwnCrawl:
         """Do nothing."""
 
     def has_pending(self) -> bool:
-        """Return True, because the frontier and not Scrapy decides when the crawl ends."""
+        """Return True, because the frontier, not Scrapy, decides when the crawl ends."""
         return True
 
     def poll(self) -> None:
-        """Check whether the policy file was edited, and whether the first period is over."""
+        """Apply an edited policy file, and log the seeds without a page after the first period."""
         self._policy.poll()
         self._first_period.poll(self._built.clock.now())
 
     def stop(self) -> None:
-        """Cancel the checks of the policy file and of the first period."""
         self._policy.close()
         self._first_period.close()
 

@@ -1,7 +1,7 @@
 """Read pickles as data, without running code in them, for entries of scrapy-redis's queue.
 
 A pickle is a program that may call any named function. The reader accepts only a few containers and time classes of the
-standard library, and refuses all other names. The number of values in a pickle is limited too, because a few bytes may
+standard library, and refuses all other names. The number of values in a pickle is limited, because a few bytes may
 expand to many values.
 """
 
@@ -39,7 +39,7 @@ class PickleRefused(InputError):
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
-        """Return one of the allowed classes. Raise PickleRefused for a name that is not allowed."""
+        """Return the class of an allowed name; raise PickleRefused for any other name."""
         found = _ALLOWED.get((module_name, global_name))
         if found is None:
             raise PickleRefused(f"it names {module_name}.{global_name}")

@@ -163,7 +163,7 @@ class ProjectCrawl:
         return work
 
     def absorb(self) -> None:
-        """Process the requests of the last batch that the store already knew."""
+        """Process those requests of the last batch that the store already knew."""
         self._known.absorb()
 
     def has_pending(self) -> bool:
@@ -178,7 +178,6 @@ class ProjectCrawl:
             poller.poll()
 
     def stop(self) -> None:
-        """Cancel the polls for start URLs and the look-ups of known requests."""
         for poller in self._pollers:
             poller.close()
         self._known.close()

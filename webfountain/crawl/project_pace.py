@@ -4,10 +4,10 @@ Without a collection file, Scrapy's downloader slots apply these settings (`down
 DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS, AutoThrottle and a request's
 `download_slot`.
 
-The number of requests to a site that the frontier hands out at a time is limited by the site's downloader slot. If the
-slot has a delay, at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine.
-Other rules can delay a site for longer: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an
-unavailable robots.txt. A rule that delays a site is logged once for the site.
+A site's downloader slot limits how many requests to the site the frontier hands out at a time. If the slot has a delay,
+at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine. A site may be
+delayed longer by Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR or an unavailable robots.txt.
+A rule that delays a site is logged once for the site.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class ProjectPace:
         most = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
         self._concurrency = max(1, most)
         self._mixed: set[str] = set()
-        """Hosts to which some requests had another `download_slot` than the host."""
+        """Hosts of requests with a `download_slot` that is not the host."""
         self._reported: set[tuple[str, HoldRule]] = set()
 
     def table(self) -> PolitenessTable:

@@ -80,9 +80,7 @@ class KnownRequests:
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the current batch counts the store's pending requests. The count includes all requests that were
-        put at the front of a queue before this call.
-        """
+        """Record that the current batch counts the store's pending requests."""
         self._counted_puts = self._unseen_puts
 
     def absorb(self) -> None:
@@ -97,7 +95,6 @@ class KnownRequests:
             self._begin(self._make_again(again))
 
     def close(self) -> None:
-        """Cancel lookups in progress."""
         for task in self._tasks:
             task.cancel()
 
@@ -107,8 +104,8 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request and a time: the request is made again if its last fetch was earlier. Drop the request
-        and return None if it may not be made again.
+        """Return a known request and a time: the request is made again if its last fetch was before that time. Drop the
+        request and return None if it may not be made again.
         """
         revisit = revisit_of(self._requests.peek(link))
         if revisit is None or revisit == NEVER:

@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["MOST", "Refusals", "is_one_off"]
 
 MOST: Final = 1000
-"""If more refused requests than this wait for their errbacks, the worker gets no new batch."""
+"""While more refused requests than this wait for their errbacks, the worker gets no new batch."""
 
 
 def is_one_off(request: Request) -> bool:
-    """Return whether WEBFOUNTAIN_RECRAWL never repeats a request.
+    """Return whether a request is made only once, even with WEBFOUNTAIN_RECRAWL.
 
     A request with `dont_filter` is not repeated, because a callback will yield it anew; a start request is repeated.
     """
@@ -52,9 +52,7 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch, without newly refused requests but with those whose errbacks have been
-        called.
-        """
+        """Return the frontier's next batch, with refused requests only after their errbacks have been called."""
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
             self._refused += [each for each in batch.ended if not each.asked]
@@ -87,7 +85,7 @@ class Refusals:
         return self._refused.popleft()
 
     def ended(self) -> None:
-        """Record that the engine has processed a request of `next_refused`."""
+        """Record that the engine has processed a request that `next_refused` returned."""
         self._in_engine -= 1
 
     def settle(self, refusal: LeaseEnd) -> None:
@@ -99,7 +97,7 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """At the end of the crawl, give up the refused requests that still wait for the engine; the next run makes them
+        """Forget, at the end of the crawl, the refused requests that still wait for the engine; the next run makes them
         again.
         """
         self._refused.clear()

@@ -150,7 +150,7 @@ class Reporter:
         self._task = asyncio.get_running_loop().create_task(self._report_while_it_runs())
 
     def spider_closed(self, reason: str) -> None:
-        """Write the stats for the last time, and the report."""
+        """Write the final stats and the report."""
         if self._task is None:
             return
         self._task.cancel()

@@ -53,7 +53,7 @@ importance.
 
 
 class LostInMemory(Exception):
-    """Error for a request that only an earlier process had in its memory."""
+    """Error for a request that existed only in the memory of an earlier process."""
 
 
 class Packer:
@@ -239,8 +239,8 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Above 20,
-    each doubling of the priority, up to 640, has two classes of importance.
+    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Priorities
+    from 20 to 640 share classes of importance, two for each doubling of the priority.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

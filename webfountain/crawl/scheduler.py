@@ -58,7 +58,7 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""When the crawl stops, fetches in flight get this long to end, in seconds."""
+"""Time that fetches in flight have to end after the crawl stops, in seconds."""
 
 
 class WakeTimer:
@@ -185,7 +185,7 @@ class FountainScheduler:
 
     @deferred_f_from_coro_f
     async def close(self, reason: str) -> None:
-        """Settle all finished downloads, give back the other leases, and close the store and the repository."""
+        """Settle all finished downloads, release the other leases, and close the store and the repository."""
         if self._session.built is None:
             return
         self._session.in_worker = None
@@ -208,7 +208,9 @@ class FountainScheduler:
             self._worker.shut()
 
     def _is_left(self, error: WebfountainError) -> bool:
-        """Return whether an error is harmless: the crawl was ending anyway, and its server did not answer in time."""
+        """Return whether an error is harmless: the crawl was ending anyway, and the store's server did not answer in
+        time.
+        """
         if not (isinstance(error, StoreAway) and self.frontier.progress.stopped):
             return False
         if not self._has_left:

@@ -2,7 +2,7 @@
 
 Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
 A request with a fingerprint from scrapy-redis's duplicate filter counts as known. An entry that is not plain data stays
-in the queue, and the result counts it by the reason.
+in the queue, and is counted by reason in `TakeoverResult.left`.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class SeenFingerprints:
 
     @classmethod
     def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
-        """Return the stored digests `before` and the new digests, sorted and without invalid ones."""
+        """Return the stored digests `before` together with new digests, sorted and without invalid digests."""
         held = before or b""
         found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
         for text in more:

@@ -1,7 +1,7 @@
 """Run the jobs of a scrapyd that several projects share.
 
 deploy/scrapyd.conf names this module as `runner`. Scrapyd starts the runner to list a project's spiders, and for each
-job. The section [settings] of scrapyd.conf names the settings module of a project, or else the project's egg names it.
+job. A project's settings module is named by the section [settings] of scrapyd.conf, or else by the project's egg.
 SCRAPY_SETTINGS_MODULE in scrapyd's own environment has no effect.
 """
 

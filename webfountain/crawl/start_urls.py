@@ -1,7 +1,7 @@
 """Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
 
 A spider has a list of start URLs if it has the attribute `redis_key`, like scrapy-redis's RedisSpider. The spider's
-`make_request_from_data`, if any, makes the requests from an entry. The requests from an entry are fetched before other
+`make_request_from_data`, if any, makes the requests from an entry. Start URLs from the list are fetched before other
 pages of their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done,
 another worker takes the entry.
 
@@ -110,7 +110,7 @@ class StartUrls:
 
     @property
     def wait_s(self) -> float:
-        """Seconds to wait before the next read."""
+        """Time to wait before the next read of the list, in seconds."""
         return self._wait_s
 
     def take(self, at: float) -> list[FeedEntry]:
@@ -149,7 +149,7 @@ class StartUrls:
         return FormRequest(url, dont_filter=True, method=method, formdata=reported, meta=meta)
 
     def _idle(self) -> None:
-        """Keep the idle spider open until the idle time is over."""
+        """Keep the idle spider open until MAX_IDLE_TIME_BEFORE_CLOSE has passed."""
         if not self._idle_most or time.monotonic() - self._last < self._idle_most:
             raise DontCloseSpider
 
@@ -180,12 +180,11 @@ class StartUrlPoller:
         self._poll_at = 0.0
 
     def poll(self) -> None:
-        """If it is time, check whether other programs have pushed start URLs."""
+        """Check, at regular intervals, whether other programs have pushed start URLs."""
         if self._task is None and time.monotonic() >= self._poll_at:
             self._task = asyncio.get_running_loop().create_task(self._take())
 
     def close(self) -> None:
-        """Cancel work in progress."""
         if self._task is not None:
             self._task.cancel()
 

@@ -28,7 +28,7 @@ __all__ = ["StreamedAnswer"]
 
 
 class StreamedAnswer:
-    """The answer to one request of a Scrapy project, whose body can be read while it arrives."""
+    """An answer to a request of a Scrapy project; its body can be read while it arrives."""
 
     __slots__ = ("_news", "_pieces", "_running", "_timeout", "_url", "endpoint", "exchange", "full", "taken")
 
@@ -64,7 +64,7 @@ class StreamedAnswer:
         return b""
 
     def wake(self, running: asyncio.Task[None]) -> None:
-        """Record that the exchange ended."""
+        """Record that the exchange of request and answer has ended."""
         self._running = running
         self._news.set()
 

@@ -1,10 +1,10 @@
 """Convert the values in a Scrapy request (meta, cb_kwargs, attributes) to msgpack and back.
 
 Pickle is never used. A value can be plain data, or an instance of a class of the project (`ProjectClasses`). The class
-can be an Item, a dataclass, an attrs or pydantic class, an Enum or a named tuple. A class is found by its path among
-the loaded modules, and imported only from a package of the project. An instance is restored from its fields without a
-call of ``__init__``. If a class only extends a plain type, such as str or dict, its instances are restored as the plain
-type.
+can be an Item, a dataclass, an attrs or pydantic class, an Enum or a named tuple. A class is looked up by its path in
+the loaded modules; a class is imported only from packages of the project. An instance is restored from its fields
+without a call of ``__init__``. If a class only extends a plain type, such as str or dict, its instances are restored as
+the plain type.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Carry batches of work between the frontier and its single worker thread.
 
-Store, repository and seeds are used only in the worker thread, one call at a time. The loop thread applies the results.
-A failure of store or disk ends the loop and is reported once. After a restart, all unsettled work is repeated.
+Store, repository and seeds are used only in the worker thread, one call at a time. The event loop's thread applies the
+results of batches. A failure of store or disk ends the worker's loop and is reported once. After a restart, all
+unsettled work is repeated.
 """
 
 from __future__ import annotations
@@ -35,9 +36,7 @@ BATCH_S: Final = 0.02
 pages.
 """
 _SITES: Final = 50
-"""If more sites than this are active, the pause between two batches grows with their number. A site has to wait for
-several batches per fetch, but meanwhile the crawl fetches from other sites.
-"""
+"""With more active sites than this, the pause between two batches grows."""
 _LONGEST_S: Final = 0.1
 POLL_S: Final = 0.25
 MOMENT_S: Final = 0.01
@@ -119,7 +118,6 @@ class Worker:
         await self._run_batches(frontier, take)
 
     async def _poll(self) -> None:
-        """Call `before_batch` periodically, even while a long batch runs."""
         while True:
             await asyncio.sleep(POLL_S)
             self._before_batch()

@@ -125,8 +125,8 @@ class Collection:
 
     @property
     def is_trusting(self) -> bool:
-        """Return whether new pages are ordered by trust: if several policies are in use, trust fades along links, or a
-        ``[[rule]]`` sets trust.
+        """Return whether new pages are ordered by trust, because several policies are in use, trust fades along links,
+        or a ``[[rule]]`` sets trust.
         """
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
@@ -216,7 +216,9 @@ def _seed(url: str, place: str) -> str:
 
 
 def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
-    """Yield the seeds of a file with one URL per line; ``#`` starts a comment, within a line only after a blank."""
+    """Yield the seeds of a file with one URL per line; ``#`` at the beginning of a line or after a blank starts a
+    comment.
+    """
     try:
         with file.open(encoding="utf-8-sig") as lines:
             for number, line in enumerate(lines, start=1):

@@ -66,7 +66,9 @@ AT_NEXT_START: Final = (
 )
 """Tables and keys whose edits take effect only at the next start, because a running crawl cannot change them."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Entry of `Edit.waits` for new scores and topics, if they take effect only at the next start for lack of a ranking."""
+"""Entry of `Edit.waits` for edited scores and topics, which take effect only at the next start if the crawl has no
+ranking.
+"""
 _Stamp = tuple[int, int, int] | None
 
 
@@ -277,7 +279,7 @@ def _check_rules(path: Path, tables: PolicyFile) -> None:
 
 
 def _check_seeds(collection: Collection) -> None:
-    """Raise PolicyError if there is no seed, if a private seed is not allowed, or if a crawl of public sites has no
+    """Raise PolicyError if there is no seed, if a private seed is not allowed, or if a crawl of public sites names no
     contact.
     """
     path, empty = collection.path, True

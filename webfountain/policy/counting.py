@@ -1,7 +1,7 @@
 """Compile the rules of a policy that decide which differences between two copies of a page count as a change.
 
-The examiner removes from both copies the parts that do not count, and compares the rest. The current rules are applied
-to the old copy too, so that an edit of the rules does not look like a change of the page.
+When two copies are compared, the parts that do not count are removed from both. The current rules are applied even to
+the old copy, so that an edit of the rules does not look like a change of the page.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class CountingRules(msgspec.Struct, frozen=True):
 
 
 def counting_rules(collection: Collection, policy: str) -> CountingRules:
-    """Return the rules by which a policy counts changes. A key that the policy omits comes from the collection's
-    `[content]` or `[change]` table.
+    """Return the rules of a policy that decide which differences count as a change. A key that the policy omits comes
+    from the collection's `[content]` or `[change]` table.
     """
     from webfountain.formats.page_units import ReadingRules  # noqa: PLC0415  (30 ms; `status` reads no page)
 

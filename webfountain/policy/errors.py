@@ -132,7 +132,7 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
 
 
 def _words(kind: msgspec.inspect.Type) -> str:
-    """Describe in words which values a type allows. Return "" if msgspec's error message already describes these
+    """Describe in words which values a type allows. Return "" if msgspec's error message already describes the allowed
     values.
     """
     match kind:

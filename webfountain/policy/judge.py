@@ -130,7 +130,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Replace the collection by an edited one. Batches in progress keep the old collection."""
+        """Replace the collection by an edited one. Batches that are already being judged keep the old collection."""
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -139,10 +139,9 @@ class Judge:
 
     def admit(self, site: str, *, seed: str) -> bool:
         """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
-        when a seed redirects. The form gets the policy of the seed.
+        when a seed redirects. The added site gets the policy of the seed.
 
-        Return False if `site` is in scope already or is not a form of the site `seed`. The site `seed` may itself have
-        been added to the scope after a redirect.
+        Return False if `site` is in scope already or is not a form of the site `seed`.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
@@ -154,8 +153,8 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant, unless the replaced
-        site has left the scope.
+        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant. Leave out a site if
+        the site that it replaced is no longer in scope.
         """
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
@@ -218,7 +217,7 @@ class Judge:
     # -------------------------------------------------- policies and switches
 
     def seed(self, policy: str | None) -> Origin:
-        """Return the origin for judging seeds. `policy` is the policy that the seeds' lines name, or None."""
+        """Return the origin for judging seeds. `policy` is the policy that the lines of the seeds name, or None."""
         named = self._law.standard if policy is None else policy
         return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
 
@@ -234,8 +233,8 @@ class Judge:
         return self._law.rules(name).table
 
     def counting(self, policy: str) -> CountingRules:
-        """Return which changes count for pages of a policy. For an unknown name, return the rules of the policy
-        "default".
+        """Return the rules that decide which differences count as a change, for pages of a policy. For an unknown name,
+        return the rules of the policy "default".
         """
         law = self._law
         return law.counting[law.rules(policy).name]
@@ -243,7 +242,7 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether different policies have different bounds for the time between two fetches.
 
-        After an edit of the bounds, return True until the next start, because the schedules still use the old bounds.
+        Return True after an edit of the bounds, until the next start, because the schedules keep the old bounds.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -254,7 +253,7 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """Which of the facts language, similarity, duplicates and discovered are used by some ``[[switch]]``."""
+        """Those of the facts language, similarity, duplicates and discovered that some ``[[switch]]`` uses."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
@@ -265,8 +264,8 @@ class Judge:
         return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
-        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if the page meets no
-        conditions, or if it already has the policy of the ``[[switch]]``.
+        """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if no ``[[switch]]``
+        applies, or if the page already has the policy `to` of that ``[[switch]]``.
         """
         for rule in self._law.switches:
             if meets(rule, seen):
@@ -349,7 +348,7 @@ def _heeds_rules(origin: Origin) -> bool:
 
 
 def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
-    """Return the policy and trust of a ``[[rule]]``, in place of the inherited ones."""
+    """Replace the inherited policy and trust by those of a ``[[rule]]``."""
     rules = heir.rules if rule.policy is None else law.rules(rule.policy)
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))

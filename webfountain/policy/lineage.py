@@ -17,8 +17,8 @@ judge's rules for links:
    `also = "discovered"`.
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
-Records of earlier versions of webfountain do not say how a page was discovered, so this is guessed. If the division of
-trust among a page's links is not recorded, the page's trust is never raised.
+Records of earlier versions of webfountain do not say how a page was discovered, so the origin of the page is guessed.
+If the division of trust among a page's links is not recorded, the page's trust is never raised.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ _SAME: Final = 1e-9
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
     """Return a hash of all that decides the policy and trust of known pages: keys of the policy file, and the content
-    `seeds` of the seeds file. If the hash is unchanged after an edit, no known page moves.
+    `seeds` of the seeds file. If the hash is unchanged after an edit, no known page gets another policy.
     """
     tables = collection.tables
     policies = {
@@ -203,7 +203,7 @@ class Lineage:
         return self._derived(record, top)
 
     def _chain(self, record: PageRecord) -> list[PageRecord] | None:
-        """Return the page and its ancestors, up to a page that has no parent or whose parent is cached. If the
+        """Return the page and its ancestors, up to the first page that has no parent or a cached parent. If the
         ancestors form a cycle, cut the cycle and return None.
         """
         chain, names = [record], {_name_of(record)}
@@ -217,7 +217,7 @@ class Lineage:
         return chain
 
     def _above(self, record: PageRecord) -> PageRecord | None:
-        """Return the parent of a page if its policy must be computed first, else None."""
+        """Return the parent of a page if the parent's policy must be computed first, else None."""
         name = parent_of(record)
         if name is None or name in self._standings or record.url in self._seeds or _name_of(record) in self._cut:
             return None

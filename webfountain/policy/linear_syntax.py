@@ -4,9 +4,9 @@ Python's own parser reads an expression. Each character class is replaced by the
 matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. Each
-expression has two translations. Python and RE2 agree on ASCII texts without a line feed at the end, such as URLs, and
-the *plain* form is for such texts. The *full* form is for texts with characters outside ASCII or with a last line feed.
-Before a text is searched for the full form, some of its characters are replaced (`Spelling`):
+expression has two translations. The *plain* form is for ASCII texts without a line feed at the end, such as URLs, on
+which Python and RE2 agree. The *full* form is for texts with characters outside ASCII or with a last line feed. Before
+a text is searched for the full form, some of its characters are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -114,7 +114,7 @@ def category(letter: str, *, flags: int) -> _CharacterSet:
 
 @functools.lru_cache(1024)
 def _folded(ranges: Sequence[tuple[int, int]], *, flags: int) -> _CharacterSet:
-    """Return all characters that Python, when it ignores case, takes as equal to a character of `ranges`."""
+    """Return all characters that equal a character of `ranges` when Python ignores case."""
     spelled = "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in ranges)
     if not spelled:
         return ()
@@ -136,7 +136,7 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """The replacements of characters in a text before it is searched for the full form of an expression."""
+    """The characters to replace in a text before it is searched for the full form of an expression."""
 
     boundaries: bool
     last_line_feed: bool
@@ -374,7 +374,7 @@ def _category(name: str, flags: int) -> _CharacterSet:
 
 
 def _spelled(ranges: _CharacterSet) -> str:
-    """Return a class in the syntax of RE2."""
+    """Return a character class in RE2's syntax."""
     if not ranges:
         return "[^\\x{0}-\\x{10ffff}]"
     spelled = "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in ranges)

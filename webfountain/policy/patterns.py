@@ -76,7 +76,8 @@ class Pattern:
         """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), leave the
         rest of the text as it is.
 
-        The results serve only to be compared with each other, because letters outside ASCII may get underscores.
+        The returned lines are only for comparison with each other, because letters outside ASCII may get
+        underscores.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -93,7 +94,7 @@ class Pattern:
         return found
 
     def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
-        """Return the form of the expression for a text, and the text in UTF-8 as this form needs it."""
+        """Return the form of the expression that suits a text, and the text in UTF-8 for that form."""
         if text.isascii() and not text.endswith("\n"):
             return self._plain, text.encode()
         return self._full, self._spelling.spell(text)
@@ -130,8 +131,8 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
     """Return a function that searches many URLs at once, given as a text with one URL per line.
 
-    The function returns False if no URL matches any pattern, and True if each URL must be searched alone. A single call
-    of RE2 saves time, because each call releases Python's global lock (GIL), and this costs more than the search.
+    The function returns False if no URL matches any pattern, and True if some URL may match. One call of RE2 for all
+    URLs saves time, because each call releases Python's global lock (GIL), which costs more than a search.
     """
     if not patterns:
         return lambda text: False

@@ -128,9 +128,7 @@ def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a table as plain data without default values, so that a new key with a default leaves the hash of a rule
-    unchanged.
-    """
+    """Return a table as plain data without default values, so that a new key of the format changes no rule's hash."""
     if isinstance(value, msgspec.Struct):
         fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))
         return {name: _plain(given) for name, given, default in fields if given != default}

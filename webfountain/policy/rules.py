@@ -6,7 +6,8 @@ widen the scope of the collection. A page that a rule matches must pass the allo
 If several rules match a page, the first in the file counts. No rule replaces a policy that a seed's line names.
 
 `match` is a host or a regular expression. ``example.org`` is only that host; ``*.example.org`` is that host and all
-hosts below it. A regular expression is searched in the canonical URL. A list matches if one of its entries matches.
+hosts below it. A regular expression is searched in the canonical URL. If `match` is a list, one of its entries must
+match.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ class RuleBook:
         return None
 
     def _find_candidates(self, site: str) -> tuple[_Candidate, ...]:
-        """Return the rules that may match pages of a site, in the order of the file. Rules after the first rule that
-        matches all pages of the site are left out.
+        """Return the rules that may match pages of a site, in the order of the file, up to the first rule that matches
+        all pages of the site.
         """
         host, found = host_of(site), []
         for pattern, candidate in self._matches:
@@ -105,7 +106,7 @@ def host_pattern(match: str) -> str | None:
 
 
 def spell_rule(table: RuleTable) -> str:
-    """Return a short text that shows a rule to people."""
+    """Return a short text that describes a rule."""
     given = [] if table.policy is None else [table.policy]
     given += [] if table.trust is None else [f"trust {table.trust:g}"]
     return f"{' | '.join(table.matches)} -> {', '.join(given)}"

@@ -1,9 +1,9 @@
 """Scope: the sites that belong to a collection, by `collection.scope` and the seeds.
 
 *Forms* of a site are sites with the same pages: under https instead of http, or with or without ``www.``. If a seed
-redirects to another form of its site, the judge adds this form to the scope (`Judge.admit`). The store keeps the added
-forms for the next start and for other ants. If a seed redirects from https to http, the http site is not added, because
-the operator asked for the encrypted site.
+redirects to another form of its site, the judge adds this form to the scope (`Judge.admit`). The store keeps the sites
+that redirects added, for the next start and for other ants. If a seed redirects from https to http, the http site is
+not added, because the operator asked for the encrypted site.
 
 The *reach* of a sitemap is the set of sites whose pages it may list. The sitemap protocol (sitemaps.org) allows pages
 of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of sites outside the reach are
@@ -31,9 +31,7 @@ __all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", 
 
 _WWW: Final = "www."
 _SHARDS: Final = 64
-"""The added sites are divided among this many values of the store, so that each value stays small even if 100,000 seeds
-redirect.
-"""
+"""Number of values in the store among which the added sites are divided, so that each value stays small."""
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
 _SCOPE_MEMO: Final = 65_536
@@ -121,7 +119,7 @@ class SitemapReach:
         self._known = dict.fromkeys(self._speaks_for, True)  # a sitemap may name many sites, each many times
 
     def contains(self, site: str) -> bool:
-        """Return whether the sitemap may name pages of a site."""
+        """Return whether the sitemap may list pages of a site."""
         found = self._known.get(site)
         if found is None:
             forms = (is_site_form(site, of=own) or is_site_form(own, of=site) for own in self._speaks_for)

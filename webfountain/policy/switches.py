@@ -1,7 +1,7 @@
 """Conditions of ``[[switch]]``: they decide whether a fetched page moves to another policy.
 
 The keys of the conditions are in `tables.WhenTable`. Some facts need extra work, such as the language, so they are
-computed only if a rule uses them (`asked_for`).
+computed only if a ``[[switch]]`` uses them (`asked_for`).
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ __all__ = ["PageFacts", "asked_for", "meets"]
 
 
 class PageFacts(msgspec.Struct, frozen=True):
-    """The facts of a fetched page that the conditions of ``[[switch]]`` can use. Facts that no rule uses keep their
-    default values.
+    """The facts of a fetched page that the conditions of ``[[switch]]`` can use. Facts that no ``[[switch]]`` uses keep
+    their default values.
 
     - `language`, `similarity`: None if unknown.
     - `duplicates`: share of duplicates among the fetched pages of the site.
@@ -39,7 +39,7 @@ class PageFacts(msgspec.Struct, frozen=True):
 
 
 def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    """Yield the names of the facts that some rule uses, except status and text, which are always known."""
+    """Yield the names of the facts that some ``[[switch]]`` uses, except status and text, which are always known."""
     for when in (rule.when for rule in switches):
         if when.language or when.language_not:
             yield "language"
@@ -68,9 +68,9 @@ def meets(rule: SwitchTable, seen: PageFacts) -> bool:
 def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
     """Return whether enough of the pages that were discovered through a page have been moved to the rule's policy.
 
-    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation:
-    only the page through which enough bad pages were discovered loses trust. For example, a guestbook with a few links
-    of spammers stays trusted.
+    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation from
+    Anti-TrustRank: only a page through which enough bad pages were discovered loses trust. For example, a guestbook
+    with a few links of spammers stays trusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

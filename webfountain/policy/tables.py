@@ -259,7 +259,8 @@ class RankingTable(Table, frozen=True):
     """How pages are ranked by links. `every` is the time between two rankings. If `every` is None, there is no ranking
     and no link log.
 
-    `links` is the folder or fsspec URL of the link log. By default, the link log is beside the store or the repository.
+    `links` is the folder or fsspec URL of the link log. By default, the link log is next to the store or the
+    repository.
     """
 
     every: PositiveDuration | None = None
@@ -305,7 +306,7 @@ class ScoreTable(Table, frozen=True):
 
     @property
     def weights(self) -> dict[str, float]:
-        """Return the weights above 0, by the name of their score."""
+        """Return the weights above 0, by name of score."""
         named = {name: float(getattr(self, name)) for name in self.__struct_fields__}
         return {name: weight for name, weight in named.items() if weight > 0}
 
@@ -313,8 +314,8 @@ class ScoreTable(Table, frozen=True):
 class TopicTable(Table, frozen=True):
     """The topic of a policy. A page is on topic if its similarity to `query` is `min_similarity` or more.
 
-    A new page is fetched first if its URL or the text of a link to it is on topic. A new page is also fetched first if
-    it is at most three links away from a page on topic.
+    A new page is fetched first if its URL or the text of a link to it is on topic. A new page that is at most three
+    links away from a page on topic is fetched first.
     """
 
     query: Text

@@ -39,7 +39,7 @@ class PositiveDuration(Duration):
 
     @classmethod
     def parse(cls, value: object) -> PositiveDuration:
-        """Parse a duration. Raises ValueError if the text is invalid or the duration 0."""
+        """Parse a duration. Raises ValueError if the text is invalid or the duration is 0."""
         seconds = _read(value, _SECONDS, DURATION_FORM)
         if not seconds:
             raise ValueError(f"(allowed: {DURATION_FORM}, longer than 0)")

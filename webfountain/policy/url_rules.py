@@ -15,7 +15,7 @@ reasons are:
   an archive's index, a seed list or a sitemap does. ``/thread/2105/2`` is accepted from ``/thread/2105/1``. A date is a
   year next to a month, or a year in a query parameter that is named like a time.
 
-Numbered archives (``?page=7``) are not refused as traps, because the limit `collection.limits.depth` ends them.
+Numbered archives (``?page=7``) are not refused as traps, because `collection.limits.depth` bounds them.
 """
 
 from __future__ import annotations
@@ -76,11 +76,11 @@ Reason = Literal[
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 _URL_MEMO: Final = 16_384
-"""Maximum number of cached URLs, about 4 MB. The links of a site's template are on every page, so caching saves three
-quarters of the work.
+"""Maximum number of cached URLs, which take about 4 MB. The links of a site's template are on every page, so caching
+saves three quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Result for a URL with a date outside the limits, which is refused only if the linking page is part of the same
+"""Result for a URL with a date outside the limits; it is refused only if the linking page is part of the same
 calendar.
 """
 _LEAST_SLASHES: Final = 3
@@ -208,8 +208,8 @@ class UrlRules:
         return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
 
     def reach(self, source: str) -> Callable[[str], bool]:
-        """Return a function that says whether links of the page `source` to a given site inherit its policy (the
-        policy's `spread`).
+        """Return a function that says whether links of the page `source` to a given site inherit the page's policy
+        (`spread`).
         """
         if self.table.spread == "any" or not source:
             return anywhere
