@@ -46,8 +46,7 @@ __all__ = [
 
 LOST_LIFE: Final = "a lost life"
 """The name of an unknown ant that may still crawl a site after the store's server lost its newest data
-(`store/shared/lives.py`).
-"""
+(`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
 STATES: Final[tuple[State, ...]] = ("never-crawled", "crawled", "redirected", "gone", "refused", "failed")
@@ -182,9 +181,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     duplicate_of: str | None = None
     """URL of the page of which this page is a duplicate, or None."""
     source: bytes = b""
-    """The page through which this page was found: its eight-byte key, followed by its site if the page is on another
-    site.
-    """
+    """The page through which this page was found: its eight-byte key, then its site if that is another site."""
     target: str | None = None
     """Canonical URL to which the last fetch was redirected, or None."""
     hint: Hint | None = None
@@ -195,8 +192,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
     """Hash of the rules under which the newest copy was compared (4 bytes), and digest of the part that counts (8
-    bytes); b"" if the whole page counts (`policy.counting`).
-    """
+    bytes); b"" if the whole page counts (`policy.counting`)."""
     noise: bytes = b""
     """What is known about parts of the page that differ between visits, such as clocks (`core.noise`)."""
     metadata: bytes = b""
@@ -387,8 +383,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """For each source and directory, its name and its values of `born` and `unborn_time`."""
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
     """Numbers of first fetches, and of pages that they found: for the whole site (""), and for each source and
-    directory. An entry is (name, (first fetches, pages found)); older fetches have less weight.
-    """
+    directory. An entry is (name, (first fetches, pages found)); older fetches have less weight."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
