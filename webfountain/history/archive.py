@@ -64,7 +64,7 @@ class Archive:
     def add(self, sample: HistorySample) -> None:
         """Add the sample of one minute to the archive.
 
-        If the archive already has a sample of this minute, the two are merged.
+        If the archive already has a sample of the same minute, the two samples are merged.
 
         A sample from before the archive's current hour is dropped, because the clock must have been set back.
         """

@@ -129,7 +129,7 @@ def _added(rows: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 
 def summed(parts: Iterable[Mapping[str, float]]) -> Counter[str]:
-    """Add up dictionaries of counts or seconds, word by word."""
+    """Add up dictionaries of counts or seconds, key by key."""
     total: Counter[str] = Counter()
     for part in parts:
         for word, many in part.items():

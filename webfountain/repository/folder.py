@@ -125,7 +125,7 @@ class Folder:
             raise RepositoryError(f"{self.directory}, file {copy.file}, offset {copy.offset}: {error}") from None
 
     def head(self, number: int, row: IndexRow) -> Record:
-        """Return the WARC header of a record without the rest."""
+        """Return only the WARC header of a record."""
         start = self.copy(number, row.offset, min(row.length, HEAD_BYTES))
         try:
             return parse_head(self.member(start))

@@ -187,7 +187,7 @@ class Retention:
         return TidyResult(files=len(doomed), bytes=sum(self._delete(number) for number in doomed))
 
     def _closed(self, unsettled: Callable[[], Counter[int]]) -> list[int]:
-        """Return the closed files without unsettled captures."""
+        """Return the closed files in which no capture is unsettled."""
         current, files, waiting = self._writer.number, self._folder.files(), unsettled()
         if any(number not in files for number in waiting):
             return []  # an erasure moved a capture that is not settled, so no page names its new location

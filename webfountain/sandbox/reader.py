@@ -66,8 +66,8 @@ _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
 class FencedReader:
-    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may call the methods. A body that exceeds
-    the limits gives a document with an error, never an exception."""
+    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may call the methods. For a body that
+    exceeds the limits, the result is a document with an error, never an exception."""
 
     LANES: Final = {"large": 1, "others": _THREADS}
     """Number of threads for large bodies, and for all other bodies."""

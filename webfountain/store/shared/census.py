@@ -25,7 +25,7 @@ class SharedCensus:
         self._shards = shards
 
     def buckets(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by bucket, in one round trip."""
+        """Return the number of crawled pages in each bucket, in one round trip."""
         sums: dict[int, list[int]] = {}
         for fields in self._shards.ask("HGETALL", "buckets"):
             for name, value in pairs(fields):

@@ -255,7 +255,7 @@ class ShardedChangeLog:
         return [int(went or 0) for went, _ in found], [int(newest or 0) for _, newest in found]
 
     def _of_shard(self, shard: int, at: int) -> Iterator[Change]:
-        """Return the entries of a shard after a number."""
+        """Yield the entries of a shard that come after the entry number `at`."""
         while found := (answer := self._read({shard: at}, _FEW)[shard])[1]:
             yield from found
             at = answer[0] + len(found)

@@ -109,7 +109,7 @@ class SharedMeta(msgspec.Struct, frozen=True):
     log: str
     """Name of the change log, used in the log's cursors."""
     id: str = ""
-    """Name of the store, which never changes."""
+    """Permanent name of the store."""
     change: str = ""
     """Name of the conversion or correction that is running; "" if there is none."""
     unit: float = 0.0

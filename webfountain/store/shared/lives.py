@@ -14,9 +14,9 @@ name, which is also the new name of the change log. After a loss of steps, each 
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-If a server loses a site lease, the lease's owner keeps sending requests to the site until it detects the loss. A lease
-that is given soon after a loss is flagged (`records.LOST_LIFE`), and its owner waits until all earlier leases have
-ended. A lease is not flagged if the site's previous owner has detected the loss and given the site up (`before_loss`).
+If a server loses a site lease, the lease's owner keeps sending requests to the site until it detects the loss. If a
+lease is given soon after a loss, it has a flag (`records.LOST_LIFE`), and its owner waits until all earlier leases have
+ended. A lease gets no flag if the site's previous owner has detected the loss and given the site up (`before_loss`).
 Each shard detects by itself that its server was replaced (`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
