@@ -3,11 +3,11 @@
 Whoever receives a body calls `release` after the body was examined.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
-reads, and TCP makes the servers stop sending. When bodies are released, as many connections read again as there is room
-for. Connections in the middle of a body come first.
+reads, and TCP makes the servers stop sending. When bodies are released, as many paused connections resume as the budget
+has room for. Connections in the middle of a body come first.
 
 **No deadlock.** At any time, some connection reads, or some complete body waits for its `release`. If all connections
-are paused and no body is complete, the connection whose body began first reads on, even above the budget.
+are paused and no body is complete, the connection whose body began first resumes, even above the budget.
 
 **Time.** While a connection is paused, the time limits of its exchange do not run.
 """
@@ -21,8 +21,8 @@ __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBo
 BODY_BYTES: Final = 256_000_000
 """Memory for all bodies of a crawl, in bytes, about a quarter of what its processes may use in all."""
 OPEN_SHARE: Final = 0.875
-"""All connections read until this share of the budget is used. The rest is for bytes that are already on their way, and
-for one body that may exceed the budget.
+"""All connections read until this share of the budget is used. The rest of the budget is for bytes that are already on
+their way, and for one body that may exceed the budget.
 """
 _PIECE: Final = 1_000_000
 """A paused connection reads again only if the budget has room for this many bytes."""

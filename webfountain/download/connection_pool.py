@@ -44,7 +44,7 @@ connections.
 
 class PoolStatistics(NamedTuple):
     """Counts of connections (`open` and `kept`) and of exchanges (`active` and `waiting`). `open` includes connections
-    that are being opened, and `kept` connections are idle.
+    that are being opened, and `kept` counts idle connections.
     """
 
     open: int
@@ -85,9 +85,9 @@ class ConnectionPool:
 
         The first of `endpoints` is the one that politeness chose. If this endpoint does not answer, the other endpoints
         are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until politeness allows
-        a request to another endpoint. The pool calls `turn` again after this time, until the result is 0. If the peer
-        closes a kept connection without an answer, a `repeatable` request is sent once more, over a new connection (RFC
-        9112, section 9.3.1).
+        a request to an endpoint other than the first. Before the pool tries another endpoint, it waits until `turn`
+        returns 0. If the peer closes a kept connection without an answer, a `repeatable` request is sent once more,
+        over a new connection (RFC 9112, section 9.3.1).
         """
         self._active.add(exchange)
         self._check_soon()
@@ -300,11 +300,10 @@ def _word_of(error: OSError) -> ErrorWord:
 
 
 class IdleConnections:
-    """The idle connections. Each idle connection is in `_by_endpoint` and in each of its `_orders`, which begin with
-    the connection that has been idle longest.
-    """
+    """The idle connections."""
 
     def __init__(self) -> None:
+        # Each idle connection is in _by_endpoint and in each of its _orders, which begin with the longest idle one.
         self._by_endpoint: dict[Endpoint, list[Connection]] = {}
         self._all: OrderedDict[Connection, None] = OrderedDict()
         self._tls: OrderedDict[Connection, None] = OrderedDict()

@@ -41,16 +41,16 @@ _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
 """The decompressor of each member first gets a piece of this many bytes, and then pieces that double in size. A
-decompressor copies all input after the end of its member, so bodies with many members would take quadratic time in
-large pieces.
+decompressor copies all input after the end of its member, so with large pieces the time would grow with the square of
+the number of members.
 """
 _ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Values of Content-Encoding, besides names of charsets, with which servers send bodies that are not encoded. A body
-with any other unknown coding is refused.
+"""Content-Encoding values that servers send with unencoded bodies, apart from names of charsets. A body with an unknown
+coding that is not listed here is refused.
 """
 
 
@@ -109,7 +109,7 @@ class _Members:
         raise NotImplementedError
 
     def _waiting(self, out: bytes) -> bytes | None:
-        """Return the input for the decompressor after it returned `out`, or None if it needs new bytes."""
+        """Return the next input for a decompressor that has just returned `out`, or None if it needs new bytes."""
         raise NotImplementedError
 
     def _counted(self, member: Any) -> Any:

@@ -89,7 +89,7 @@ class Terms(NamedTuple):
     detour: Callable[[Fetch, str], float]
     """Function that returns for how many seconds a fetch must wait before it may use another address of its host."""
     may_send: Callable[[], bool] | None = None
-    """Function that returns whether a request may be sent now, or None if every request may be sent."""
+    """Function that returns whether a request may be sent now; without it, every request may be sent."""
 
 
 def terms_of(

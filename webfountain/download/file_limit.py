@@ -77,13 +77,11 @@ class FileLimit:
             self._admit()
 
     def admit_all(self) -> None:
-        """Let all waiting connections go on, because their exchanges have ended."""
+        """End the wait of all connections, because their exchanges have ended."""
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Let waiting connections open their files while files are free, and let the first `most` of them do so in any
-        case.
-        """
+        """Let at least `most` waiting connections open their files, and more while files are free."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1
@@ -98,7 +96,7 @@ class FileLimit:
 
 
 def spare_files() -> int:
-    """Return how many more files connections may open, apart from files reserved for the store, WARC files and the
+    """Return how many files are free for connections, without those reserved for the store, WARC files and the
     resolver.
     """
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -193,8 +193,8 @@ class ResponseReader:
         return body
 
     def _read_chunks(self, data: bytes) -> bytes:
-        """Return the content of the chunks in `data`. `_left` is the number of bytes that are missing from the current
-        chunk.
+        """Return the content of the chunks in `data`. `_left` is the number of bytes of the current chunk that are
+        still to come.
         """
         data = self._buffer + data if self._buffer else data
         at = 0

@@ -1,7 +1,7 @@
 """Find the addresses of many host names at once, outside the loop thread. Answers are kept for some minutes.
 
-A site that becomes active waits for the addresses of its host (`ask`). A fetch from another host waits for a look-up of
-its own (`resolve`).
+A site that becomes active waits for the addresses of its host (`ask`). A fetch without an address waits for a separate
+look-up (`resolve`).
 """
 
 from __future__ import annotations

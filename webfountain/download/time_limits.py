@@ -68,8 +68,8 @@ class ExchangeTime:
     def late(self, now: float, taken: int | None) -> ErrorWord | None:
         """Return an error word if the exchange is too slow at `now`, else None.
 
-        `taken` is the number of received bytes of the body, or None before the head is complete. The word is "too-slow"
-        if there is a minimum rate and the response's head is complete, else "timeout".
+        `taken` is the number of received bytes of the body, or None before the head is complete. The error word is
+        "too-slow" if there is a minimum rate and the response's head is complete, else "timeout".
         """
         rate = self._limits.least_rate
         if now >= self.deadline:

@@ -61,7 +61,7 @@ class LeaseEnd(msgspec.Struct, frozen=True):
 
 
 class NamedSitemap(msgspec.Struct, frozen=True):
-    """A fetched sitemap, and the site that named it."""
+    """A fetched sitemap, and the site that lists it."""
 
     site: str
     fetched: FetchResult
@@ -100,8 +100,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch: the least obsolete time, in seconds, that the fetch of a known page must save on average. If
-    the price is None, urgency does not decide which pages are fetched.
+    """Price of a fetch, in seconds: on average, a fetch must reduce the time for which a known page's copy is out of
+    date by this much. If the price is None, urgency does not decide which pages are fetched.
     """
     budget: float | None = None
     """Number of fetches per period that the plan allows all ants together; None without a plan."""
@@ -112,9 +112,9 @@ class Batch:
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of its share of fetches each domain has used. The worker publishes this value."""
+    """How much of its share of fetches each domain has used."""
     limit: str | None = None
-    """What limits the rate of fetches now, in words. The worker publishes this value."""
+    """What limits the rate of fetches now, in words."""
     collection: Collection | None = None
     """An edited policy file."""
     schedule: Schedule | None = None
@@ -130,7 +130,7 @@ class Batch:
         self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:
-        """Record that a lease ended without a request of its page."""
+        """Record that a lease ended without a request for its page."""
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
@@ -148,7 +148,7 @@ class Batch:
         self.released += leases
 
     def park(self, parked: ParkRequest) -> None:
-        """Add a site that leaves the active list."""
+        """Add to the batch a site that leaves the active list."""
         self.learned.pop(parked.lease.site, None)
         self.parked.append(parked)
 
@@ -193,14 +193,14 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was read: the site that named it, and the further sitemaps that it lists."""
+    """A sitemap that was read: the site that lists it, and the further sitemaps that it lists."""
 
     site: str
     children: list[str]
 
 
 class CensusSnapshot(msgspec.Struct, frozen=True):
-    """The numbers of pages in the store at one time, from which a plan is made."""
+    """Counts of the store's pages, from which a plan is made."""
 
     at: float
     buckets: dict[int, BucketCensus]
@@ -220,7 +220,7 @@ class BatchResult:
     known: list[Link] = field(default_factory=list)
     """Requests of a Scrapy project's spider that were already in the store."""
     new_pages: set[str] = field(default_factory=set)
-    """Sites with URLs that were added or made due, so that more pages can be leased."""
+    """Sites for which more pages can be leased, because URLs were added or made due."""
     hot: set[str] = field(default_factory=set)
     """Sites with new pages on the policy's topic."""
     hurried: set[str] = field(default_factory=set)
@@ -264,7 +264,7 @@ class BatchResult:
     top: float = inf
     """Upper bound of the urgencies of pages that are not due, in seconds."""
     level: float = 0.0
-    """The `missing`-th highest urgency of pages on sites without due pages, in seconds."""
+    """Urgency of the n-th most urgent page on sites without due pages, in seconds, where n is `missing`."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -121,8 +121,8 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of a Scrapy project's spider into the batch. The request's site gives back its leases of less
-        important pages.
+        """Put a request of a Scrapy project's spider into the batch. When a request is added, its site gives back its
+        leases of less important pages.
         """
         batch = self._batches.gather()
         batch.offers.append(link)

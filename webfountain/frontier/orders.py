@@ -61,8 +61,8 @@ POLL_INTERVAL_S: Final = 0.5
 """Interval at which a busy process polls the store for messages, in seconds."""
 POLL_EACH_S: Final = 1 / 8
 POLL_LONGEST_S: Final = 10.0
-"""Longest interval between two polls of an idle process, in seconds. If there are few processes, the limit is
-POLL_EACH_S times their number. Up to 80 idle processes together thus send the server about eight polls per second.
+"""Longest interval between two polls of an idle process, in seconds. With few processes, the longest interval is only
+POLL_EACH_S times their number. Together, up to 80 idle processes send the server about eight polls per second.
 """
 COUNT_EACH_S: Final = 1 / 16
 COUNT_LONGEST_S: Final = 60.0
@@ -179,8 +179,8 @@ class Chores(Order):
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return the periodic chores, each with its interval, in seconds. A lone ant also gets a chore that renews its site
-    leases. If several ants share the store, heartbeats renew the leases.
+    """Return the periodic chores, each with its interval, in seconds. A lone ant has one more chore, which renews its
+    site leases. If several ants share the store, heartbeats renew the leases.
     """
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
@@ -323,7 +323,7 @@ class Polls(Order):
 class RankTurns(Order):
     """Asks the worker every two seconds to compute importances of pages.
 
-    An idle ant sends this request only in batches that also read the inbox.
+    An idle ant requests a computation only in batches that also read the inbox.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:

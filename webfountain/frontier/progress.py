@@ -40,9 +40,7 @@ LIMIT: Final = "rate-limit"
 """Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
-"""Limits on the bodies and visits that wait for the worker. If either limit is exceeded, no fetch is handed out, to
-bound the memory.
-"""
+"""Limits on the bodies and visits that wait for the worker. While a limit is exceeded, no fetch is handed out."""
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
 """A crawl with `--until-idle` counts as idle if no never-crawled URL becomes due within this time, in seconds
@@ -220,7 +218,7 @@ class Progress:
         self._known += result.known
 
     def take_known(self) -> list[Link]:
-        """Return the requests offered since the last call that were already in the store."""
+        """Return the requests that were offered since the last call, but that the store already had."""
         known, self._known = self._known, []
         return known
 

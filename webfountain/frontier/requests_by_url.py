@@ -1,9 +1,8 @@
 """Find the keys of a URL in the store.
 
 In a collection, the key of a page is the fingerprint of its URL. The key of a request from a Scrapy project's spider is
-Scrapy's fingerprint, which depends on method and body, too. A request with `dont_filter` has a unique key. One URL may
-therefore have many keys, and they cannot be computed from the URL. All records of the URL's site are read to find its
-requests.
+Scrapy's fingerprint, which depends on method and body, too. A request with `dont_filter` has a unique key. One URL can
+have many keys, which cannot be computed from the URL. All records of the URL's site are read to find its requests.
 """
 
 from __future__ import annotations
@@ -35,8 +34,8 @@ REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. A single record
-would not show this, because `webfountain now` may have added a URL without a request.
+"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. One record is not
+enough, because `webfountain now` may have added a URL without a request.
 """
 
 
@@ -73,8 +72,8 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return the links whose requests the crawl will not make, because it made them before or the store does not have
-    them.
+    """Return the links for which the crawl will make no request, because the request was made before or is not in the
+    store.
     """
     return [
         link
@@ -84,8 +83,8 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Queue known requests before all others, and return the queued ones. A request is left out if its last attempt is
-    later than the time given with its link.
+    """Put requests that were already attempted on the immediate queues, and return their links. A request whose last
+    attempt is later than the time given with its link is left out.
     """
     found = [
         link

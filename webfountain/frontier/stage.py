@@ -134,7 +134,7 @@ class Stage:
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return the leased pages that the site may request."""
+        """Return those of the leased pages that may be requested."""
         del at
         return dealt
 

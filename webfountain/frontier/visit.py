@@ -167,7 +167,9 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
 
 
 def put_off(lease: Lease, *, due: float) -> Outcome:
-    """Return the outcome of a leased page that is not worth a fetch before `due`. Only the page's due time changes."""
+    """Return the outcome of a leased page that is not worth a fetch before `due`. The page's record changes only in its
+    due time.
+    """
     return Outcome(lease.id, "refused", msgspec.structs.replace(lease.record, due=due))
 
 
@@ -184,7 +186,7 @@ def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: flo
     """Return the outcome of a request whose answer was not examined, because a Scrapy project's spider handled it or
     its site was given up.
 
-    The crawl does not request the page again. The error `REPLACED` means that a retry or redirect replaced the request.
+    An acknowledged request is not sent again. The error `REPLACED` means that a retry or redirect replaced the request.
     """
     if error == REPLACED:
         record = msgspec.structs.replace(lease.record, state="crawled", status=status, error=error, last_crawled=at)

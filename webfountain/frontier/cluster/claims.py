@@ -182,8 +182,8 @@ class AntStage(Stage):
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Send letters that make all other ants erase their copies of forgotten pages. Also erase copies that ended
-        ants have left.
+        """Send letters that make all other ants erase their copies of forgotten pages. Erase forgotten pages from the
+        copies of ended ants, which receive no letters.
         """
         letters = [msgspec.json.encode(note) for note in barred]
         for ant in self._claims.claims("ant"):
@@ -195,8 +195,8 @@ class AntStage(Stage):
     # ---------------------------------------------------------------- guests
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """Park activated sites that other ants have claimed as guests. Return the leases of all other activated
-        sites.
+        """Park activated sites that other ants have claimed as guests. Return the leases of the activated sites that
+        were not parked.
         """
         holders = self._claims.holders([GUEST + lease.site for lease in leases], at=at)
         asked = [
@@ -214,8 +214,9 @@ class AntStage(Stage):
         """Claim the guests of a batch, and read their states from the store. A guest that another ant has claimed or
         crawls is reported as busy.
 
-        An ant claims a guest before it reads whether the site is active. An ant that activates a site reads the claims
-        on the site afterwards. If two ants want the same site at once, at least one of them thus notices the other.
+        An ant claims a guest before it reads whether the site is active. When an ant activates a site, it reads the
+        claims on the site only afterwards. If two ants want the same site at once, at least one of them notices the
+        other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)

@@ -39,7 +39,7 @@ shortly after an edit.
 
 
 class Heart(Order):
-    """Requests an ant's heartbeats, and applies the results. `collection` is the current policy file."""
+    """Requests an ant's heartbeats, and applies the results."""
 
     def __init__(
         self,
@@ -157,8 +157,8 @@ class PolicyFiles:
         self._beats = 0
 
     def compare(self, many: int) -> None:
-        """Log a warning if the ants have used different policy files for `BEATS` heartbeats. `many` is the current
-        number of different files.
+        """Log a warning if the ants have used different policy files for `BEATS` heartbeats. `many` is the number of
+        different policy files that the ants use now.
         """
         self._beats = self._beats + 1 if many > 1 else 0
         if self._beats == BEATS:

@@ -134,7 +134,8 @@ class _LentSlots(NamedTuple):
 class Loans:
     """The slots of one site that the ant lends to other ants.
 
-    Lent slots are missing in the gates of the site and of its address until `take_back` is called, once for each loan.
+    Lent slots are missing from the gates of the site and of its address until `take_back` is called, once for each
+    loan.
     """
 
     __slots__ = ("_lends_from", "_lent")
@@ -148,11 +149,11 @@ class Loans:
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent. A slot may be lent if it was unused for at least `unused_s` seconds
-        and the site's delay.
+        """Return how many more slots may be lent. A slot may be lent if it was unused for the longer of `unused_s`
+        seconds and the site's delay.
 
-        If `unused_s` is -inf, all free slots may be lent, except one that the holder keeps. Soon after a refusal, no
-        slot may be lent.
+        If `unused_s` is -inf, all free slots may be lent, except one that the holder keeps. For a while after a site
+        refused a request, none of its slots may be lent.
         """
         if at < self._lends_from or standing.failures:
             return 0
@@ -172,7 +173,7 @@ class Loans:
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend each loan to `until` if its `ends_at` is later. Return the extended loans."""
+        """Extend each loan to `until`, unless it must end by then (`ends_at`). Return the extended loans."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
@@ -184,7 +185,8 @@ class Loans:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans because the site refused a request. Lend no slots until `LOAN_PAUSE_S` after `rests_until`.
+        """End all loans because the site refused a request. No slots are lent for `LOAN_PAUSE_S` seconds after
+        `rests_until`.
 
         Borrowers read at their next heartbeat that their loans have ended.
         """

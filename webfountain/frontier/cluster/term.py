@@ -27,7 +27,9 @@ SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Leases last this many heartbeats, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""Clocks differ, so no request is sent at the end of a term, for this share of the heartbeat interval."""
+"""Length of the last part of a term, in which no request is sent because clocks differ, as a share of the heartbeat
+interval.
+"""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
@@ -87,7 +89,7 @@ def steady_clock() -> float:
 class Term:
     """The current term, measured with the steady clock.
 
-    Invariant: no lease or claim in use ends before the term.
+    Invariant: no lease or claim in use ends before the term ends.
     """
 
     def __init__(self, heartbeat_s: float, *, steady: Callable[[], float] = steady_clock) -> None:
@@ -124,8 +126,8 @@ class Term:
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now, because other ants may hold this ant's claims. Only a heartbeat that starts later begins a
-        new term.
+        """End the term now, because other ants may hold this ant's claims. Only a heartbeat that starts after this call
+        begins a new term.
         """
         with self._lock:
             self._lapsed_at = self._steady()

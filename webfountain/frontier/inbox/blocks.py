@@ -1,4 +1,4 @@
-"""Keep the list of blocks: URL prefixes that the crawl does not fetch until a time, or until they are unblocked.
+"""Keep the list of blocked URL prefixes. The crawl fetches no page below a blocked prefix until the block ends.
 
 The list is a published value, so blocks apply to every process of the crawl and survive restarts. A blocked page and
 its copy are kept. The active list checks blocks when a site becomes active and when a page is leased.
@@ -32,7 +32,7 @@ __all__ = [
 BLOCKS: Final = "blocks"
 """Name of the published value with the blocks."""
 MAX_BLOCKS: Final = 1000
-"""Maximum number of blocks. Any further block has no effect."""
+"""Maximum number of blocks. A block beyond this number has no effect."""
 _LOCK: Final = "role/blocks"
 _LOCK_S: Final = 10.0
 BLOCKED: Final = "blocked"

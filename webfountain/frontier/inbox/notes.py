@@ -87,7 +87,7 @@ class BlockNote(msgspec.Struct, frozen=True, tag="block", tag_field="note"):
 
 
 class UnblockNote(msgspec.Struct, frozen=True, tag="unblock", tag_field="note"):
-    """A note that ends the block of a prefix."""
+    """A note that unblocks a URL prefix."""
 
     prefix: str
 
@@ -263,16 +263,16 @@ class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). If the site refused
-    a request, the borrower first sends a letter with `over` set to False.
+    """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). With `over` set to
+    False, the borrower reports a refusal by the site, before it returns the slots.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request, UTC seconds, in the returned slots or, if `over` is False, in any slot of the
-    site.
+    """Earliest time, UTC seconds, at which the returned slots may be used, or any slot of the site if `over` is
+    False.
     """
     failures: int = 0
     """Number of requests in a row that the site refused."""

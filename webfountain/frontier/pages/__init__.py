@@ -1,4 +1,4 @@
-"""Examine fetched bodies: text, verdict and links of their pages, and URLs in sitemaps.
+"""Examine fetched bodies: judge pages and their links, and find the URLs in sitemaps.
 
 Life of a visit
 ---------------

@@ -44,7 +44,7 @@ class PolicyConflicts:
         """Number of pages that were moved to the policy of a better link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return, by fingerprint, each link that beats all earlier links to the same page by its trust."""
+        """Return, by fingerprint, each link that takes precedence by trust over all earlier links to the same page."""
         found: dict[int, Link] = {}
         for mark, link in links:
             best = self._best.get(mark)

@@ -96,7 +96,8 @@ class Examiner:
         self._diffs = collection.changes.diff
 
     def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Examine the fetch of a leased page. `prior` is the change rate that is assumed for a page of this site.
+        """Examine the fetch of a leased page. `prior` is the site's change rate, which is assumed for a page with a
+        short history.
 
         The call may take seconds, because it may read an unusual body in another process and an old copy from the disk.
         """
@@ -134,7 +135,7 @@ class Examiner:
         return self._without_copy(fetched, "failed", error)
 
     def _unread(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Return the visit for an error, or for an answer with any status but 200. The body is not read."""
+        """Return the visit for an error, or for an answer with any status but 200."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
@@ -262,9 +263,9 @@ class Examiner:
 
     @staticmethod
     def _is_loop(record: PageRecord, target: str) -> bool:
-        """Return whether a redirect leads to the page itself, or back to the page from which a redirect led here.
+        """Return whether a page redirects to itself, or back to the page that redirected to it.
 
-        If the page already has a copy, this is no loop: the site has reversed an earlier redirect.
+        A redirect back from a page with a copy is no loop: the site has reversed an earlier redirect.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -279,8 +280,8 @@ class Examiner:
         reading: PageContent = NOTHING,
         target: str | None = None,
     ) -> Visit:
-        """Return the visit of a page that is gone, failed or redirected. An old copy remains stored. Each failure in a
-        row makes the wait until the next visit longer.
+        """Return the visit of a page that is gone, failed or redirected. If the page has an old copy, the copy is kept.
+        Each failure in a row makes the wait until the next visit longer.
         """
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1

@@ -4,10 +4,10 @@ If a collection is full, a more important known page replaces its least importan
 2000).
 
 A *sweep* reads all records, some with each batch. A sweep counts the known pages in each class of importance, and finds
-the least important pages with a copy. A class of importance is *admitted* if it contains some of the `limits.pages`
-most important known pages, and is better than the class of the page that would be evicted. For each leased new page of
-an admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its active sites. Pages
-that must be evicted are therefore made due, so that their sites become active.
+the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known pages
+are in it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page is
+evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
+evicted, the page is made due, so that the site becomes active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
 equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository
@@ -177,9 +177,7 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease up to `room` new pages. If there is too little room for all sites, only the first sites get new
-        pages.
-        """
+        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first ones are served first."""
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
@@ -256,8 +254,8 @@ class Replacement(Stage):
     def _joined(
         self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
     ) -> LeaseBatch | None:
-        """Combine a site's leases of new and of known pages. If the collection is full, the site requests new pages
-        again after a while.
+        """Combine a site's leases of new and of known pages. If the collection is full, the result says when the site
+        should request leases of new pages again.
         """
         if first is None or known is None:
             return None
@@ -274,7 +272,7 @@ class Replacement(Stage):
         return leases
 
     def close(self) -> None:
-        """Stop the sweep, because it reads from the store."""
+        """Stop the sweep before the store is closed."""
         self._sweep = None
 
 

@@ -3,9 +3,9 @@
 A child process reads bodies that may take long (`sandbox.reader`). If the crawling process crashed while it examined a
 page, the next process examines this page alone (`sandbox.crash_guard`).
 
-Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the site that has
-recently used the reader threads for the shortest time (`ReaderTurns`), so that slow sites do not delay other sites. All
-sites that take much longer than others share one thread.
+Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the waiting site
+that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. All sites
+that take much longer than others share one thread.
 """
 
 from __future__ import annotations
@@ -151,8 +151,8 @@ class GuardedExaminer:
 
 
 class SuspectStage(Stage):
-    """The stage that postpones pages that may have crashed a process: it gives their leases back as long as their sites
-    have other pages.
+    """The stage that gives back leases of pages that may have crashed a process, as long as their sites have other
+    pages.
     """
 
     def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
@@ -171,7 +171,7 @@ class SuspectStage(Stage):
 @dataclass(slots=True)
 class _ReadingTime:
     """Reading times of a site: the mean `mean_s`, in which later bodies count more, and the total `spent_s`, which
-    decays. `at` is the time of the latest body.
+    decays. `at` is the time at which the site's latest body was read.
     """
 
     mean_s: float
@@ -188,8 +188,8 @@ class _Lane:
 
 
 class ReaderTurns:
-    """Assigns reader threads to bodies. Each lane has some threads for bodies of certain sizes, and `threads` is their
-    number by lane. Only the loop thread uses this object.
+    """Assigns reader threads to bodies. A lane is a group of threads for bodies of certain sizes, and `threads` is the
+    number of threads of each lane. Only the loop thread uses this object.
     """
 
     def __init__(self, threads: Mapping[str, int], *, clock: Callable[[], float] = time.monotonic) -> None:

@@ -1,8 +1,9 @@
 """Learn which parts of pages are noise, and request extra visits to find out.
 
 For policies with `change.learn`, noise is learned whenever a new body is compared with the old copy
-(`page_comparison`). A page's record stores the parts of the page (`core.noise`). The noise of the `MAX_SITES` sites
-visited last is in memory. A new process learns a site's noise from the records of the site's pages.
+(`page_comparison`). The parts of a page that may be noise are stored in the page's record (`core.noise`). The noise of
+the `MAX_SITES` sites visited last is in memory. A new process learns a site's noise from the records of the site's
+pages.
 
 If a part of a page often differs, the page is visited again within seconds, to see whether the part is noise
 (`extra_visits`). At most `EXTRA_SHARE` of all visits are extra visits.
@@ -27,8 +28,8 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Two visits to a page can show noise only if they are at most this many seconds apart. The limit is lower if the time
-period or the shortest planned change interval is short.
+"""Two visits to a page can show noise only if they are at most this many seconds apart. If the time period or the
+shortest planned change interval is short, the visits must be even closer together.
 """
 MAX_SITES: Final = 1000
 _ALL: Final = ""
@@ -62,7 +63,7 @@ class NoiseLearner:
         self._extra: Counter[str] = Counter()
 
     def count_visit(self, site: str) -> None:
-        """Count a visit, because a share of all visits may be extra visits."""
+        """Count a visit, because the number of extra visits is limited to a share of all visits."""
         with self._guard:
             for each in (site, _ALL):
                 self._visits[each] += 1
@@ -76,7 +77,7 @@ class NoiseLearner:
         return self._learn(record, site, at, differences)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Learn from a visit that found the old body again, and return the new value of `PageRecord.noise`."""
+        """Learn from a visit that found the body unchanged, and return the new value of `PageRecord.noise`."""
         return encode(self._learn(record, site, at, None).parts) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
@@ -98,8 +99,8 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time for an extra visit. Return None if every part is decided or too many extra visits were
-        requested.
+        """Return the time for an extra visit. Return None if it is known for every part whether it is noise, or if too
+        many extra visits were requested.
         """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:

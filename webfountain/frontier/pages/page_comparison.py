@@ -1,9 +1,9 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
 If the policy has rules about what counts as a change (`policy.counting`), only the lines that count are compared,
-otherwise the whole visible text. Both copies are read under the current rules. An edit of the rules alone never makes a
-page count as changed. The page's record has a digest of the lines that count, and a stamp that identifies the rules. If
-the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets a new
+otherwise the whole visible text. Both copies are parsed under the current rules. An edit of the rules alone never makes
+a page count as changed. The page's record has a digest of the lines that count, and a stamp that identifies the rules.
+If the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets a new
 digest.
 """
 
@@ -225,7 +225,7 @@ def _digest(text: str) -> bytes:
 def old_document(
     repository: Repository | None, reader: DocumentReader, record: PageRecord, rules: ReadingRules
 ) -> Document | None:
-    """Return a page's newest stored copy, read under `rules`, or None if no copy can be read."""
+    """Return a page's newest stored copy, parsed under `rules`, or None if the copy cannot be read."""
     if repository is None or record.copy is None:
         return None
     try:
@@ -237,8 +237,8 @@ def old_document(
 
 
 def old_text(repository: Repository | None, reader: DocumentReader, judge: Judge, record: PageRecord) -> str | None:
-    """Return the text of a page's newest stored copy, read under the rules of its policy, or None if no copy can be
-    read.
+    """Return the text of a page's newest stored copy, parsed under the rules of the page's policy, or None if the copy
+    cannot be read.
     """
     found = old_document(repository, reader, record, judge.counting(record.policy).reading)
     return None if found is None else found.text

@@ -102,8 +102,8 @@ class PageJudge:
         return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
-        """Add the link text to each link. If the link's policy has a topic, also add scores that are computed from the
-        words of the link's URL and text.
+        """Add the link text to each link. If a link's policy has a topic, add scores that are computed from the words
+        of the link's URL and text.
         """
         far = links_from_hot(record.scores) + 1
         found = []

@@ -1,25 +1,25 @@
 """Review the known pages after an edit of the policy file.
 
-Every page is judged when it is leased, so pages that an edited policy file refuses are not requested. A page with a
-stored copy may be due only in months, although consumers must learn earlier that it is refused. The review therefore
-judges all crawled pages again, a few with each batch. The review makes refused pages due at once. A refused page is
-removed without a request, and the change log gets a tombstone.
+Every page is judged when it is leased, so pages that an edited policy file refuses are not requested. Consumers must
+learn soon that a page with a stored copy is refused, but the page may be due only in months. The review judges all
+crawled pages again, a few with each batch. The review makes refused pages due at once. A refused page is removed
+without a request, and the change log gets a tombstone.
 
-Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The same pass gives
-each page the policy and trust that it would get now from its seed, or from the page that links to it (`_Derivation`).
+Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The review gives each
+page the policy and trust that it would now get from its seed, or from the page that links to it (`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages that were discovered through the switched page. The
 review goes through all sites in rounds. The first round moves pages discovered through the switched page, the next
 round pages discovered through the moved pages, and so on. During a review, each page is checked when it is leased
 (`overruled`). For ``when.discovered``, the review counts, for each page, how many of the pages discovered through it
-were fetched, and how many were switched. A page that leads to distrusted pages can thus be switched long after its own
+were fetched, and how many were switched. A page that leads to distrusted pages can be switched long after its own
 fetch.
 
 If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
 
 The last reviewed site and a digest of the policy file are in the store, so that the review of a killed crawl continues
-at the next start. Another edit starts the review again.
+at the next start. Another edit restarts the review.
 """
 
 from __future__ import annotations
@@ -82,7 +82,8 @@ class _DiscoveredCounts(msgspec.Struct):
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
     """The progress of a review. `law` is a digest of the policy file, and `after` the last site that was reviewed.
 
-    The current round moves pages discovered through `switched`, and the next round pages discovered through `waiting`.
+    Pages discovered through `switched` are moved in the current round, and pages discovered through `waiting` in the
+    next one.
     """
 
     law: bytes
@@ -110,7 +111,7 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """Pages that were moved to another policy, as (site, key). The caller clears this list."""
+        """Pages that were moved to another policy, as (site, key). The caller clears the list `moved`."""
         self.is_waiting = False
         """True if the review can go on only when some leases have ended."""
         self._again = False  # whether another round follows this one
@@ -133,8 +134,8 @@ class Review:
         self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages again, and make pages due earlier if they would be fetched too late. A round in
-        progress is finished first.
+        """Read all crawled pages again, and make pages due earlier if they would be fetched too late. The review
+        finishes a round in progress before it begins another.
         """
         self.is_waiting = False
         if not self.is_done:
@@ -144,8 +145,8 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Let the review move the pages that were discovered through switched pages. A round in progress is finished
-        first.
+        """Let the review move the pages that were discovered through switched pages. The review finishes a round in
+        progress before it begins another.
         """
         if not switched:
             return
@@ -165,7 +166,7 @@ class Review:
         """Count pages that were fetched for the first time. `fetched` contains, for each page, its policy before the
         fetch and its new record.
 
-        Return the new records of pages that the new counts switch to another policy.
+        Return the new records of the pages whose counts now require another policy.
         """
         if "discovered" not in self._judge.asks:
             return []
@@ -194,7 +195,9 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page if the pages discovered through it switch it to another policy, else None."""
+        """Return the new record of a page that must change its policy because of pages discovered through it, else
+        None.
+        """
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -262,8 +265,8 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make crawled pages that the policy file refuses due at once, so that they are removed. Return the number of
-        these pages.
+        """Make crawled pages that the policy file refuses due at once, so that they are removed. Return how many pages
+        were made due.
         """
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
@@ -271,7 +274,7 @@ class Review:
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it. Return the number of these pages."""
+        """Make pages due earlier if their policies require it. Return how many pages were made due."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
@@ -359,7 +362,7 @@ def _seeds_of(collection: Collection) -> bytes:
 
 
 def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
-    """Publish a policy file, and return a review that applies it. Return None if there is no file."""
+    """Publish a policy file, and return a review that applies it. Return None if the collection has no policy file."""
     if not collection.text:
         return None
     store.board.put_value(COLLECTION, CollectionInForce.encode(collection))
@@ -385,8 +388,8 @@ class _Derivation:
         self.is_settled = True
 
     def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
-        """Apply the policy file to pages of a site. Return the current records of these pages, and the keys of those
-        that changed.
+        """Apply the policy file to pages of a site. Return the current records of the pages, and the keys of the
+        changed ones.
         """
         found = self.revised(records, at=at)
         if not found:
@@ -409,7 +412,7 @@ class _Derivation:
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
         """For each record, read the record of the page that links to it, then of the page that links to that page, and
-        so on. The store is called once for each hop and site.
+        so on. Each hop takes one call of the store per site.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

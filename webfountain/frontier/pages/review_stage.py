@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Pages are read again only if the intervals of the schedule grew by more than this factor. A page may thus be late by
-up to 2 % of its interval.
+"""Pages are read again only if the intervals of the schedule grew by more than this factor. A page may be late by up to
+2 % of its interval, because smaller slowdowns are ignored.
 """
 
 
@@ -102,7 +102,7 @@ class SlowerSchedule:
     def follow(self, schedule: Schedule | None) -> bool:
         """Return whether the current schedule is slower than before, so that all pages must be read again.
 
-        The first schedule counts as slower, because earlier processes may have used a faster one.
+        The first schedule of a process counts as slower, because an earlier process may have used a faster one.
         """
         if schedule is None:
             return False

@@ -72,7 +72,7 @@ class SharedSeedForms(SeedForms):
         return leases
 
     def tidy(self, batch: Batch) -> None:
-        """Write the sites to the store again, because one may be lost if two ants write at the same time."""
+        """Write the sites to the store once more, because another ant may have overwritten one of them."""
         del batch
         keep_forms(self._board, self._judge.forms)
 

@@ -75,7 +75,7 @@ class SitemapParser:
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
         """Return the content of a fetched sitemap. If the fetch failed, the content is empty.
 
-        `site` is the site that lists the sitemap. The dates of this site's pages are used, even if the sitemap is on
+        `site` is the site that lists the sitemap. Dates are used only for pages of `site`, even if the sitemap is on
         another host.
         """
         counts: Counter[str] = Counter()

@@ -111,7 +111,7 @@ class Addresses:
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. `sweep` removes such a group when its gate is open."""
+        """Address groups without sites. `sweep` removes an empty group when its gate is open."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -291,7 +291,9 @@ class Addresses:
         return list(group.places)
 
     def let_go(self, surplus: int) -> None:
-        """Give up addresses, those with the fewest sites first, until they have about `surplus` sites in all."""
+        """Give up addresses with about `surplus` sites in all, beginning with the addresses that have the fewest
+        sites.
+        """
         for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
             if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
                 self.quit(group)

@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, in seconds."""
 _FREED_S: Final = 0.5
-"""An ant that gives up an address makes its sites due this many seconds after other ants may use the address."""
+"""The sites at an address that an ant gives up become due this many seconds after other ants may use the address."""
 
 
 class Departures:

@@ -1,9 +1,9 @@
 """Limit the share of a period's fetches that one registered domain may have.
 
-A focused crawl tends to spend its fetches on few large and fast domains (Krugler in Policies 2006). A domain may have
-at most the share `limits.domain_share` of the fetches in the current period, plus a few fetches in advance. A domain
-that has used its share waits until other domains have had more fetches. While a domain waits, no pages of its sites are
-fetched (`hand`). Requests for robots.txt, sitemaps and immediate URLs count, but do not wait.
+A focused crawl tends to spend its fetches on few large and fast domains (Krugler in Policies 2006). A domain may exceed
+the share `limits.domain_share` of a period's fetches by only a few fetches. A domain that has used its share waits
+until other domains have had more fetches. While a domain waits, no pages of its sites are fetched (`hand`). Requests
+for robots.txt, sitemaps and immediate URLs count towards a domain's share, but never wait for it.
 
 A domain with something to fetch is *blocked* if it has used its share or must be left alone. A domain is *busy* if a
 request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain's share is
@@ -211,7 +211,7 @@ class DomainShares:
         return FetchCounts(self._period, self._fetches, reported, busy, blocked)
 
     def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
-        """Take over the counts of all ants, of which `own` is this ant's part. Return the sites whose domains may now
+        """Adopt the counts of all ants, which include this ant's counts `own`. Return the sites whose domains may now
         have more fetches.
         """
         if total is None or total.period != self._period or own.period != self._period:
@@ -280,7 +280,7 @@ class DomainShares:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return how many fetches this ant must have made in the period before a domain may have its next fetch."""
+        """Return after how many fetches by this ant in the period a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

@@ -85,7 +85,7 @@ class Flights:
         self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake(self, names: Iterable[str]) -> None:
-        """Update the next turns of these sites, because their domains may now have more fetches."""
+        """Update the next turns of sites whose domains may now have more fetches."""
         for name in names:
             self._sites.by_name[name].place.wake()
 
@@ -123,8 +123,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """Process the end of a page fetch whose request was never sent. Call this method instead of `landed`. The gates
-        of the site and its address open without a delay.
+        """Process the end of a page fetch whose request was never sent. Call this method instead of `landed`. After an
+        unsent request, the gates of the site and its address open without a delay.
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())
@@ -196,7 +196,7 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch that waits for another host in the downloader, so that its site can use them for
+        """Free the slots of a fetch that uses a downloader slot of another host, so that the site can use its slots for
         other fetches.
         """
         if fetch.id not in self._apart:

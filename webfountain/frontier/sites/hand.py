@@ -1,7 +1,7 @@
 """Keep the leased URLs of a site (its hand), and choose the next one to fetch.
 
 A hand has four first-in, first-out queues (Edwards 2001 section 3, Figure 1, third tier). Immediate URLs come first,
-and robots.txt and sitemaps come second. Of its queues of never-crawled pages and of known pages, the hand draws one at
+and robots.txt and sitemaps come second. Between its queues of never-crawled and of known pages, the hand chooses at
 random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only immediate URLs and
 files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or `MAX_UNREAD` of its bodies
 are unread. A hand starts small and doubles whenever it has run low, so that a slow site holds few leases.
@@ -31,7 +31,7 @@ MAX_UNREAD: Final = 2
 memory.
 """
 _HAND_S: Final = 0.2
-"""A full hand should last at least this long, in seconds."""
+"""A full hand has at least as many URLs as the crawl may fetch in this time, in seconds."""
 
 
 class Hand:
@@ -167,7 +167,9 @@ class Hand:
         self.files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
-        """Add the request for robots.txt. If immediate URLs wait for this file, its request comes before all others."""
+        """Add the request for robots.txt. If immediate URLs wait for robots.txt, its request comes before all
+        others.
+        """
         self.held += self._take_urgent()
         (self.urgent if self.held else self.files).append(robots)
 
@@ -188,7 +190,7 @@ class Hand:
         self.held += urgent
 
     def take_held(self) -> list[Fetch]:
-        """Remove and return the immediate URLs that waited. The caller must check these URLs against policy and
+        """Remove and return the immediate URLs that waited. The caller must check the returned URLs against policy and
         robots.txt again.
         """
         held, self.held = self.held, []

@@ -37,9 +37,9 @@ __all__ = [
 HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
 """A rule that can make the delay between requests to a site longer than usual."""
 LONGEST_BACKOFF_S: Final = 86_400.0
-"""Longest back-off, in seconds: one day. A longer Retry-After is reduced to one day, too."""
+"""Longest back-off, in seconds: one day. A Retry-After of more than one day is reduced to one day."""
 SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
-"""Errors of a request that concern its whole site."""
+"""Errors that concern the whole site rather than one page."""
 
 
 class Gate:
@@ -58,8 +58,8 @@ class Gate:
         """Until this time, another ant may use slots of this gate."""
         self.in_flight = 0
         self.opens_at = open_at
-        """Earliest time at which a slot may be taken, UTC seconds. The value is inf while all slots are used or the
-        gate is closed.
+        """Earliest time at which a slot may be taken, UTC seconds, or inf while all slots are used or the gate is
+        closed.
         """
 
     def take(self) -> None:
@@ -108,8 +108,8 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return how many slots have been open and free at least since `since`. If `since` is inf, return the number of
-        all free slots.
+        """Return how many free slots have been open at least since the time `since`. If `since` is inf, return the
+        number of all free slots.
         """
         return sum(slot <= since for slot in self._free)
 
@@ -132,8 +132,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. A slot in use opens for the other
-        process only after its delay.
+        """Return when another process may use all slots if this process ends at `at`. For another process, a slot in
+        use opens only after the full delay.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -220,7 +220,7 @@ class SitePoliteness:
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay of a robots.txt that was fetched at `at`, even to the first page after it."""
+        """Apply the Crawl-delay of a robots.txt. The delay begins with the fetch of robots.txt at `at`."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
@@ -276,13 +276,15 @@ class SitePoliteness:
         return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
 
     def slow_page(self, at: float) -> None:
-        """Let the site wait because a page took too long to read. Each slow page makes the wait longer."""
+        """Let the site wait because a page took too long to read. Each slow page of a site makes the site's next wait
+        longer.
+        """
         self._slow_pages += 1
         self.gate.hold(at + self.back_off_s(self._slow_pages))
         self._metrics.inc("ant/slow_pages")
 
     def ordinary_page(self) -> None:
-        """Record that a page was read in time, which makes up for one slow page."""
+        """Record that a page was read in time, which cancels out one slow page."""
         if self._slow_pages:
             self._slow_pages -= 1
 

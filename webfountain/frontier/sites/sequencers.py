@@ -35,8 +35,8 @@ class Sequencer(Protocol[T_co]):
     def times(self) -> tuple[float, float]:
         """Return when the next item and the next urgent item can be taken.
 
-        A time is inf until a new item is added or a fetch ends. An item that must be taken before an urgent item is
-        urgent, too.
+        If an item can be taken only after another event, such as the end of a fetch, its time is inf. An item that must
+        be taken before an urgent item is urgent, too.
         """
 
     def worth(self) -> float:
@@ -116,7 +116,7 @@ class RoundRobin(Generic[T]):
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member into the queues for its current times."""
+        """Put a member into the queues that match when its items can be taken."""
         due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)
@@ -251,8 +251,8 @@ class _WorthQueue(Turns[T]):
     """A queue of ready members, sorted by worth. Members of equal worth take turns.
 
     Every `EVEN`-th turn goes to the member that has been ready longest, so that no member waits for ever. On generated
-    sites, crawls with a tenth of the full budget found 0.90 to 0.95 of the importance that the ideal order finds. If
-    all turns went by worth, crawls with the same budget found only 0.75 to 0.82 of the importance.
+    sites, crawls with a tenth of the full budget found 0.90 to 0.95 of the importance that the ideal order finds. With
+    all turns by worth, the same crawls found only 0.75 to 0.82 of the importance that the ideal order finds.
     """
 
     __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")

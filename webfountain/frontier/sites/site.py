@@ -53,8 +53,8 @@ __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 TRIES: Final = 5
 """If `SiteContext.patient` is False, a site is given up after this many requests in a row without an answer."""
 _KEPT_S: Final = 5.0
-"""If a site must be left alone for longer than this, in seconds, its state is stored at once. Only shorter waits are
-lost if the process is killed.
+"""If a site must be left alone for longer than this, in seconds, its state is stored at once. If the process is killed,
+only waits of at most this length are lost.
 """
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
@@ -197,8 +197,8 @@ class ActiveSite:
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Record that the host has no address. The site waits, longer each time, or its pages fail if
-        `SiteContext.patient` is False.
+        """Record that the host has no address. A site without an address waits, longer each time; if
+        `SiteContext.patient` is False, it is given up.
         """
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
@@ -252,7 +252,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch, and give its slots back to the gates of the site and of `group`.
 
-        Return True for a page that the site did not refuse, because the caller then has nothing else to do.
+        Return whether the fetch was for a page and was not refused; the caller then has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -344,7 +344,7 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Open the site, fetch robots.txt first, or wait because the site is blocked."""
+        """Fetch robots.txt if it is needed, else open the site; wait if the site is blocked."""
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")
@@ -400,8 +400,8 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If the process that crawled the site died, the time of its last request is unknown, and the next request waits for a
-    full delay. If the store's server lost data, the previous process may go on until its lease ends, so the delay
-    begins at the end of this lease.
+    full delay. After the store's server lost data, the previous process may send requests until its lease ends, so the
+    full delay begins then.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

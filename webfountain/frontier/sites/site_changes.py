@@ -1,8 +1,8 @@
 """Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
 The examiner assumes the site's change rate for a page with a short history. The time of the next request for a gone
-page depends on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). The chance
-that a never-crawled URL has a page (`core.first_fetch`) decides the URL's order and weight in the site's hand.
+page depends on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). A site's
+hand orders and weights never-crawled URLs by the chance that they have a page (`core.first_fetch`).
 """
 
 from __future__ import annotations
@@ -87,12 +87,12 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the visit to a page whose record was `before`. Return the visit, to which the next due time is added if
-        the page is gone.
+        """Count the visit to a page; `before` is the page's record before the visit. Return the visit, with the next
+        due time if the page is gone.
 
-        A fetch is worth its cost if it saves at least `price` seconds of obsolete time. If `price` is None, the price
-        of an average page of the site is used. `believed` is the change interval that is assumed before any
-        observation.
+        A fetch is worth its cost if, thanks to it, copies are out of date for at least `price` fewer seconds. If
+        `price` is None, the price of an average page of the site is used. `believed` is the change interval that is
+        assumed before any observation.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -123,8 +123,8 @@ class SiteChanges:
     def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
         """Return the time until which a due page must be put off, or None if the page may be requested now.
 
-        A gone page is put off if the price of a fetch has risen since its last request, so that another request is not
-        worth the price yet. The page is checked again later, because the price may fall.
+        A gone page is put off if the price of a fetch has risen so far that another request does not yet pay. A page
+        that is put off is checked again later, because the price may fall.
         """
         if price is None or record.state != "gone" or record.immediate is not None or record.last_crawled is None:
             return None
@@ -135,8 +135,8 @@ class SiteChanges:
         return None if wait <= waited else at + min(wait - waited, again)
 
     def prior(self, believed: Prior) -> Prior:
-        """Return the mean change interval, which is close to the assumed interval `believed` after few observed
-        changes.
+        """Return the site's mean change interval. The fewer changes a site has shown, the closer the result is to the
+        assumed interval `believed`.
         """
         return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
 
@@ -150,8 +150,8 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the factor, from 0 to 1, for the weight of a never-crawled queue that begins with this URL. The factor
-        is small if the URL probably has no page. `price` and `believed` have the same meaning as in `add`.
+        """Return the factor, from 0 to 1, for the weight of a never-crawled queue, given the queue's first URL. `price`
+        and `believed` have the same meaning as in `add`.
         """
         chance = self.chance(record)
         if price is None or chance == 1.0:
@@ -169,8 +169,7 @@ class SiteChanges:
     def _wait_of_gone(self, page: PageRecord, *, gone_s: float, price: float | None, believed: Prior) -> float:
         """Return the seconds between two requests of a gone page, from one to `LONGEST` periods.
 
-        `gone_s` is a lower bound, in seconds, of the time for which the page was gone before the first of the two
-        requests.
+        `gone_s` is a lower bound, in seconds, of the time for which the page had been gone at its last request.
         """
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval
@@ -187,8 +186,8 @@ class SiteChanges:
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
-    """Return the class of a URL: its source and its first directory. Return None if the site already has `MOST_CLASSES`
-    other classes.
+    """Return the class of a URL: its source and its first directory. Return None for a new class if the site already
+    has `MOST_CLASSES` classes.
     """
     start = record.url.find("/", 8)
     directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""

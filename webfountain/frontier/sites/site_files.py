@@ -1,8 +1,8 @@
 """Request and process a site's robots.txt and sitemaps.
 
 A site's robots.txt is requested before its pages. Each sitemap that a site's robots.txt lists is requested once per
-period. If a file is on another host, a `FileRequest` asks the site of that host for it (`site_table.FileRequests`). As
-RFC 9309 recommends, robots.txt is fetched once per site and kept for a day. A 4xx answer allows everything. A 5xx
+period. A site requests a file on another host by a `FileRequest` to the site of that host (`site_table.FileRequests`).
+As RFC 9309 recommends, robots.txt is fetched once per site and kept for a day. A 4xx answer allows everything. A 5xx
 answer, or no answer, forbids everything until a retry succeeds. Redirects are followed, even to other hosts (section
 2.3.1). `formats.robots` parses the rules.
 """
@@ -43,7 +43,7 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Maximum number of sitemaps of one site that are read. Further sitemaps are counted, but not read."""
+"""Maximum number of sitemaps of one site that are read. Sitemaps beyond this number are counted, but not read."""
 MAX_SITEMAP_HOPS: Final = 20
 """Maximum number of redirects in a row for one sitemap."""
 DISALLOWED: Final = "robots.txt"
@@ -65,7 +65,7 @@ class RobotsAnswer(NamedTuple):
 class SiteRobots:
     """The state of a site's robots.txt.
 
-    While robots.txt is being fetched, `asking` is the requested URL. Answers for other URLs are ignored.
+    While robots.txt is being fetched, `asking` is the requested URL. Answers for any URL but `asking` are ignored.
     """
 
     __slots__ = ("_hops", "_parse", "_rules", "asked_at", "asking", "body", "failures", "is_refused")
@@ -159,7 +159,7 @@ class FileRequest(NamedTuple):
 
 
 class SiteFiles:
-    """The robots.txt of one site and the sitemaps that it lists, with the time of each one's last request.
+    """The robots.txt of one site and the sitemaps that it lists, with the times of the last requests for them.
 
     If *another* site lists a sitemap on this site, the sitemap waits here until this site's robots.txt is known.
     """
@@ -196,7 +196,7 @@ class SiteFiles:
     # ------------------------------------------------------------ robots.txt
 
     def lacks_robots(self, at: float) -> bool:
-        """Return whether pages must wait until robots.txt was fetched."""
+        """Return whether pages must wait until robots.txt has been fetched."""
         return self._context.obey_robots and self.robots.is_needed(at)
 
     def begin_robots(self, at: float) -> bool:

@@ -42,7 +42,7 @@ RELOOK: Final = 0.02
 PRIVATE: Final = "private-address"
 """Error word of the pages of a site with a private address."""
 _HAIR_S: Final = 1e-3
-"""A site asks for a due page this long after its due time, in seconds, because a rounded time could be too early."""
+"""A site requests leases this many seconds after a page's due time, because a rounded time could be too early."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
 """Outcome of a barred site's pages, by error word. Any other error leads to the outcome "failed"."""
 
@@ -50,7 +50,8 @@ _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refus
 class SitePages:
     """Leases and fetches of one site's pages, and its request for more leases (a refill).
 
-    A site has at most one refill at a time. Each page that leaves the hand counts as under way until `settled`.
+    A site has at most one refill at a time. A page is under way from the time it leaves the hand until `settled` counts
+    it.
     """
 
     __slots__ = (
@@ -83,13 +84,13 @@ class SitePages:
         self.is_ordered = False
         """True if a request for leases waits for the store's answer."""
         self.under_way = 0
-        """Number of fetches in flight, plus the number of ended pages that are not settled yet."""
+        """Number of fetches in flight, plus the number of pages that were fetched but are not settled yet."""
         self.served = 0
         """Number of fetches of pages and files since the site became active."""
         self.has_more = True
         """True if the store may have more due pages."""
         self.barred: str | None = None
-        """If this is not None, every page of the site ends with this error instead of a fetch."""
+        """Error with which every lease of the site's pages ends, without a fetch; None if pages may be fetched."""
         self.wake_at = inf
         """Time of the site's next timer, UTC seconds."""
 
@@ -109,7 +110,7 @@ class SitePages:
         self.served += 1
 
     def settled(self, many: int) -> None:
-        """Record that `many` pages were settled or fetches of files ended."""
+        """Record the end of `many` settled pages or fetched files."""
         self.under_way -= many
 
     # ------------------------------------------------------------------- leases
@@ -200,25 +201,25 @@ class SitePages:
         return self._sleeps
 
     def wait_until(self, at: float) -> None:
-        """Replace the site's next timer by one at the time `at`."""
+        """Set the site's next timer to the time `at`."""
         self.wake_at = at
 
     # --------------------------------------------------------------------- ends
 
     def bar(self, error: str) -> None:
-        """From now on, end every page of the site with this error instead of a fetch."""
+        """From now on, end every lease of the site's pages with this error, without a fetch."""
         self.barred = error
 
     def give_up(self, error: str, batch: Batch) -> None:
-        """End every page of the site with this error, whether it is leased now or later."""
+        """End every lease of the site's pages with this error, now and later."""
         self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Add an examined page to the batch, to be settled. If the page's policy bounds the time between visits, the
-        bounds are applied first.
+        """Add an examined page to the batch, to be settled. The bounds that the page's policy sets on the time between
+        visits are applied before the page is added.
         """
         context = self._context
         if context.judge.bounds_by_policy():

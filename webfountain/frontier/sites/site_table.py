@@ -43,9 +43,9 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites that need new leases, because few of their leased pages are left to fetch."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do after their last event. `idle` removes the sites that have work again."""
+        """Sites with nothing to do, as of their last event."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that had to be left alone for long after their last event."""
+        """Sites that must be left alone for long, as of their last event."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -66,7 +66,7 @@ class SiteTable:
         self.guests.discard(name)
 
     def remove(self, site: ActiveSite) -> None:
-        """Remove a site and its needs."""
+        """Remove a site, its timer and its recorded needs."""
         for sites in (self.by_name, self.hungry, self.quiet, self.resting, self._timer_of):
             sites.pop(site.name, None)
         self.guests.discard(site.name)
@@ -181,8 +181,8 @@ class FileRequests:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
-        """Requests for files on inactive sites, by name of the site. A request waits here until the site's state has
-        come from the store, so that the site becomes a guest.
+        """Requests for files on inactive sites, by name of the site. A request waits here until the store has returned
+        the site's state and the site is a guest.
         """
 
     def take_host(self, name: str) -> list[FileRequest]:
@@ -215,8 +215,8 @@ class FileRequests:
         self._sites.note(site, batch.at)
 
     def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
-        """Give a file, or its error, to all sites that wait for the file, or else to `own`, the site that
-        fetched it.
+        """Give a file, or its error, to all sites that wait for it. If no site waits for a file, the file goes to
+        `own`, the site that fetched it.
         """
         url, sites = fetched.fetch.url, self._sites.by_name
         requesters = self._requesters.pop(url, [])

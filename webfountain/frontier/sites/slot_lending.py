@@ -34,7 +34,7 @@ __all__ = ["LOAN_BEATS", "SlotLending"]
 LOAN_BEATS: Final = 120
 """Longest duration of a loan, in heartbeats."""
 _UNUSED_S: Final = 0.05
-"""A slot counts as unused if it has been open for this long, in seconds, and for the site's delay."""
+"""A slot counts as unused if it has been open for the longer of this time, in seconds, and the site's delay."""
 
 
 class SlotLending:
@@ -92,7 +92,7 @@ class SlotLending:
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend each loan to `until` if its `ends_at` is later. Return the extended loans."""
+        """Extend each loan to `until`, unless it must end by then (`ends_at`). Return the extended loans."""
         return [loan for site in self._sites for loan in _prolonged(site, until)]
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:

@@ -41,7 +41,7 @@ __all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
-"""Maximum number of links that the store adds at once, in some tens of milliseconds."""
+"""Maximum number of links that the store adds at once, which takes some tens of milliseconds."""
 _COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
@@ -275,7 +275,7 @@ class Settlement:
     def _outcomes(
         self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
-        """Return the outcomes, to which copies, numbers of new links, and current policies are added."""
+        """Return the outcomes, with their copies, numbers of new links, and current policies."""
         visited = iter(zip(judged, copies, strict=True))
         outcomes = []
         for ended in ends:

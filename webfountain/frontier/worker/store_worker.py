@@ -1,7 +1,7 @@
 """Carry out batches on the store and the repository, in one worker thread.
 
-Ended leases are settled (`settlement`) before sites are parked and activated and pages are leased (`Leasing`). Because
-of this order, a crash loses nothing, but some pages are fetched again (DESIGN.md section 3).
+Ended leases are settled (`settlement`) before sites are parked and activated and pages are leased (`Leasing`). A crash
+loses no data, but some pages are fetched again (DESIGN.md section 3).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Leasing:
         result.immediate_left = bool(refills) and bool(self._store.sites.urgent(self._owner))
 
     def _allowed(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return `dealt` without the pages that a stage withholds, and with their number."""
+        """Return the leases of `dealt` that no stage withholds, and the number of withheld pages."""
         allowed = dealt
         for leased in self._stages.leased:
             allowed = leased(allowed, at)
@@ -262,7 +262,9 @@ class StoreWorker:
         return fresh_share(self._store, counted, self._outlook(), at)
 
     def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
-        """Call `function` with the store, and return the result. The function must not disturb the worker's batches."""
+        """Call `function` with the store, and return the result. `function` must not interfere with the worker's
+        batches.
+        """
         return function(self._store)
 
     def give_back(self, batch: Batch) -> None:
@@ -362,8 +364,8 @@ class StoreCounts:
 class SharedCounts(StoreCounts):
     """The counts of a store that many ants share.
 
-    The counts must be added up over the store's shards, with 256 reads. One ant therefore stores the sum with a claim,
-    and all other ants use the stored counts while they are recent.
+    The counts must be added up over the store's shards, with 256 reads. One ant stores the counts with a claim, and all
+    other ants use the stored counts while they are recent.
     """
 
     def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
