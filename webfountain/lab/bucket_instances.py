@@ -1,8 +1,8 @@
 """Build the model's arrays from the table of an instance file.
 
-The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. A number
-may be replaced by a list with one entry per period. The lists ``costs.old`` and ``discovery.old_finds_new`` have one
-entry per bucket.
+The table comes from a TOML file such as emt1.toml, with mean lifetimes, costs, discovery rates and strategies. In place
+of a number, the table may contain a list with one number per period. The lists ``costs.old`` and
+``discovery.old_finds_new`` have one entry per bucket.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 """
@@ -57,8 +57,8 @@ def build_instance(
     """Build the model that a table describes, for one strategy and one version. ``periods`` and ``buckets`` replace the
     values in the table.
 
-    Version v1 spreads the initial pages evenly. Version v2 spreads the initial pages 3:1:3 over the fastest quarter,
-    the middle and the slowest quarter of the buckets. Version v3 halves the change rates of v1.
+    Version v1 spreads the initial pages evenly over the buckets. Version v2 spreads the initial pages 3:1:3 over the
+    fastest quarter, the middle and the slowest quarter of the buckets. Version v3 halves the change rates of v1.
 
     Raises InputError for an invalid value; the message names the key and the value.
     """
@@ -113,7 +113,7 @@ class _Place:
         return _number(_path(section, key), self.get(section, key))
 
     def numbers(self, section: str, key: str, count: int) -> Array:
-        """Return a number, or a list of ``count`` numbers, as an array of length ``count``."""
+        """Return an array of length ``count``, from one number or from a list of ``count`` numbers."""
         value, path = self.get(section, key), _path(section, key)
         if not isinstance(value, list):
             return np.full(count, _number(path, value))

@@ -49,10 +49,10 @@ _BEYOND = "> 4 months"
 class PoissonCheck(msgspec.Struct, frozen=True):
     """Comparison of change intervals with the law of a Poisson process.
 
-    If changes are a Poisson process, daily visits find intervals of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
+    If changes are a Poisson process, daily visits find an interval of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
     `distance` is the Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 %
     point of the Kolmogorov distance for independent intervals. `over_dispersion` is the variance of the intervals
-    divided by the variance of a Poisson process, above 1 for bursts.
+    divided by their variance in a Poisson process; it is above 1 for bursts.
     """
 
     mean: float
@@ -64,7 +64,7 @@ class PoissonCheck(msgspec.Struct, frozen=True):
     critical: float | None = None
     over_dispersion: float | None = None
     histogram: tuple[float, ...] = ()
-    """Share of the intervals of 1, 2, … days (Figure 6)."""
+    """Shares of the change intervals that last 1, 2, … days (Figure 6)."""
 
 
 class GroupEvolution(msgspec.Struct, frozen=True):
@@ -83,7 +83,7 @@ class GroupEvolution(msgspec.Struct, frozen=True):
     at_start: int
     """Number of pages in Figure 5: the pages that exist on the first day."""
     half_changed_days: int | None
-    """Days until half of the pages of the first day have changed or vanished; None if they never did."""
+    """Days until half of the pages of the first day have changed or vanished; None if fewer than half ever did."""
     unchanged: tuple[float, ...]
     """Figure 5: share of the pages of the first day that are still there and unchanged after 0, 1, … days."""
     poisson: tuple[PoissonCheck, ...]
@@ -139,7 +139,7 @@ def _answers(spans: Sequence[PageSpan], days: int) -> GroupEvolution:
 
 
 def _shares(values: Sequence[float], classes: tuple[tuple[str, float], ...]) -> dict[str, float]:
-    """Return the share of the values in each class. A class includes its upper limit."""
+    """Return the share of the values in each class."""
     names = [name for name, _ in classes] + [_BEYOND]
     at = np.searchsorted([end for _, end in classes], values, side="left")
     counts = Counter(at.tolist())
@@ -160,7 +160,7 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
     """Compare intervals with the Poisson law, for pages whose mean interval is about `mean` days (POISSON_BAND).
 
-    Pages with many changes weigh more, as in Figure 6.
+    A page with many changes has more weight, as in Figure 6.
     """
     often = [span for span in spans if span.changes >= POISSON_CHANGES]
     near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]

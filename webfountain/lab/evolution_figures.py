@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["draw_evolution"]
 
 _GROUPS: Final = 6
-"""Maximum number of groups in a figure. The tables contain all groups."""
+"""Maximum number of groups in a figure."""
 
 
 def draw_evolution(evolution: Evolution, folder: Path) -> list[Path]:

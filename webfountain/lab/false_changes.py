@@ -102,7 +102,7 @@ class NoisyWeb:
         return found
 
     def body(self, page: int, at: float) -> bytes:
-        """Return the body of a page that its server sends at the time `at`."""
+        """Return the body that a page's server sends at the time `at`."""
         draw = Random(f"{self._seed} {page} {at}")
         site, article = page // PAGES, self._articles[page]
         clock = f"{int(at // 3600) % 24:02d}:{int(at // 60) % 60:02d}:{int(at) % 60:02d}"
@@ -153,7 +153,7 @@ def _edited(text: str, many: int, draw: Random) -> str:
 
 
 class ReportCounts(NamedTuple):
-    """Counts over all rounds that follow the learning rounds."""
+    """Counts over all rounds of visits after the learning rounds."""
 
     reported: int
     false: int
@@ -214,7 +214,7 @@ class ChangingWeb(Protocol):
         ...
 
     def body(self, page: int, at: float) -> bytes:
-        """Return the body of a page that its server sends at the time `at`."""
+        """Return the body that a page's server sends at the time `at`."""
         ...
 
 

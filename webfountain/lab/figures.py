@@ -35,7 +35,9 @@ def figure(title: str, panels: int) -> tuple[Any, list[Any]]:
 
 
 def save(drawn: Any, folder: Path, name: str) -> list[Path]:
-    """Write a figure as PNG and SVG. Equal figures give equal bytes. Raise InputError when `folder` is not writable."""
+    """Write a figure as PNG and SVG. If two figures are equal, their files are equal. Raise InputError when `folder` is
+    not writable.
+    """
     paths = [folder / f"{name}.{suffix}" for suffix in ("png", "svg")]
     try:
         folder.mkdir(parents=True, exist_ok=True)

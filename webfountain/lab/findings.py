@@ -1,7 +1,6 @@
 """Comparison of a newly solved instance file with the tables, figures and findings of Edwards 2001.
 
-The paper prints few constants, so the constants of an instance file are calibrated to the paper's results. The
-comparison shows how good the calibration is.
+The paper prints few constants, so the constants of an instance file are calibrated to the paper's results.
 
 Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
 """
@@ -77,7 +76,7 @@ class _SolvedRun:
 
 
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
-    """Solve the paper's runs for an instance file that has strategies 1, 2 and 3, and check the paper's findings.
+    """Solve an instance file with strategies 1, 2 and 3 as the paper does, and check the paper's findings.
 
     If given, ``buckets`` replaces the number of buckets in the file. Fewer buckets make the run faster and the result
     coarser.

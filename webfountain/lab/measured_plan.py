@@ -2,8 +2,9 @@
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For a crawl
 without a budget, `measured_plan` makes a plan on demand, from the census of the store and the measured rate of fetches.
-The cost of a goal (`plan show --goal`) has three parts: the fetches per period that the goal takes, the present number,
-and the result of slightly fewer fetches. The plan and the cost are only shown, not stored, and no crawl follows them.
+The cost of a goal (`plan show --goal`) has three parts: the fetches per period that the goal needs, the present
+fetches, and the effect of slightly fewer fetches. A plan or cost of this module is only shown: the store does not keep
+it, and no crawl follows it.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def has_budget(store: FrontierStore) -> bool:
 def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     """Return a plan for the measured number of fetches, or None if too little was measured.
 
-    The dictionary has the keys that a crawl's plan has, and also `in_force` (False) and `capacity` (pages per period).
+    The dictionary has the keys of a crawl's plan, and the keys `in_force` (False) and `capacity` (pages per period).
     """
     # These imports take 0.5 s, and only a plan needs them.
     from webfountain.frontier.planning.make_plan import make_plan  # noqa: PLC0415

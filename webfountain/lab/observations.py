@@ -102,7 +102,7 @@ def observe_trace(
 def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) -> Observation:
     """Return the spans of a store's copies, each from the first to the last fetch.
 
-    Change times come from the last 24 checks of a record, the number of changes from the record's totals.
+    Times of changes come from the last 24 checks in a record, and the number of changes from the record's totals.
 
     Parameters
     ----------

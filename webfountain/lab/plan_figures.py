@@ -1,6 +1,6 @@
 """Figures 3 to 6 of Edwards 2001 for newly solved plans of an instance file, as PNG and SVG.
 
-The paper does not print its constants, so compare the shapes of the curves, not the numbers.
+The paper does not print its constants, so only the shapes of the curves can be compared, not the numbers.
 """
 
 from __future__ import annotations

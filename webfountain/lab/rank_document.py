@@ -51,7 +51,7 @@ def rank_file(
     section 7).
 
     `trusted` is a file with one page number per line. `out` is an .npy file for all scores, in the order of page
-    numbers. `seconds` is the time of the ranking alone, without reading the file.
+    numbers. `seconds` is the duration of the ranking, without the reading of the file.
     """
     try:
         with np.load(file) as arrays:

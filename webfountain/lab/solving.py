@@ -67,7 +67,7 @@ def solve_instance_file(
     """Solve an instance file and return the JSON document of `plan solve` (DESIGN 7).
 
     ``strategy`` is a name in the file, by default the first. ``out`` is the path of an .npz file for the plan: x (T, B)
-    and z (T,) in the file's pages. ``seconds`` is the time of the solver alone, without imports.
+    and z (T,) in the file's pages. ``seconds`` is the duration of the solver's work, without imports.
 
     Raises InputError for an invalid value; the message names the file, the key and the value.
     """

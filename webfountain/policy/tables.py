@@ -259,7 +259,7 @@ class RankingTable(Table, frozen=True):
     """How pages are ranked by links. `every` is the time between two rankings. If `every` is None, there is no ranking
     and no link log.
 
-    `links` is the folder or fsspec URL of the link log. By default, it is next to the store or the repository.
+    `links` is the folder or fsspec URL of the link log, by default next to the store or the repository.
     """
 
     every: PositiveDuration | None = None

@@ -44,7 +44,7 @@ class Web(Protocol):
 class WebClock(NamedTuple):
     """A clock of web time: it shows `origin` at UTC second `started`, and then runs at `rate` web units per second.
 
-    With rate 0 the clock is stopped.
+    With a rate of 0, the clock is stopped.
     """
 
     origin: float

@@ -63,7 +63,7 @@ class PageChanges:
 
 
 def _kind(u: float, stamped: bool) -> int:
-    """Return the kind of a change. On stamped pages, six of ten changes replace only the number in the comment."""
+    """Return the kind of a change. On stamped pages, six of ten changes replace only the number in the HTML comment."""
     if stamped and u < 0.6:
         return TRIVIAL
     return MAJOR if u * 97 % 1 < 0.6 else MINOR

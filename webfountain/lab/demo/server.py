@@ -161,7 +161,7 @@ class ServedConnection(asyncio.Protocol):
         self._next()
 
     def _next(self) -> None:
-        """Serve the buffered requests until one of them has to wait."""
+        """Serve the buffered requests until an answer has to be delayed."""
         while self.writable and not self.serving and not self.transport.is_closing():
             head, end, rest = self.buffer.partition(b"\r\n\r\n")
             if not end or len(head) > _MAX_HEAD:
@@ -254,8 +254,9 @@ class ServedConnection(asyncio.Protocol):
 
 
 def _unchanged(etag: str, dated: str, headers: dict[str, str]) -> bool:
-    """Return whether the client has the newest copy. If there is an If-None-Match header, it alone decides (RFC 9110,
-    13.1)."""
+    """Return whether the client has the newest copy. An If-None-Match header has priority over If-Modified-Since (RFC
+    9110, 13.1).
+    """
     known = headers.get("if-none-match")
     if known is not None:
         return known == "*" or f'"{etag}"' in known.replace("W/", "").replace(" ", "").split(",")

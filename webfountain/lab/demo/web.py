@@ -39,7 +39,9 @@ class PageBodies:
         self._prose = Prose(prose_seed, length=body_bytes // self._units - 75)
 
     def write(self, site: WebSite, page: WebPage, own: int, t: float) -> bytes:
-        """Return the body of a page after `own` changes. The page lists the children that were born by the time `t`."""
+        """Return the body of a page after `own` changes. The body lists the page's children that were born by the time
+        `t`.
+        """
         texts, note, stamp = state_after(page, own)
         parts = [site.head(page)]
         size = 2 * (self._units // 3 + 1)

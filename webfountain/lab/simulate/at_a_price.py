@@ -1,6 +1,6 @@
 """Simulate the crawl's own policy with the objects and the price of the frontier, but without queues and network.
-Policies that use importance or a sitemap are separate, because a plain trace has neither. `RANKING`, an earlier policy
-without a price, is kept for comparison.
+Policies that use importance or a sitemap have names of their own, because a plain trace has neither. `RANKING`, an
+earlier policy without a price, is kept for comparison.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ class AtAPrice:
     """A simulated crawl, which treats all pages of the trace as one site and uses the frontier's `UrgentPages` and
     `PlanFollower`.
 
-    The plan contains only the budget and a first price. Times are seconds since the start of the trace; at the start,
-    all live pages have just been fetched.
+    The plan of the simulated crawl contains only the budget and a first price. Times are seconds since the start of the
+    trace; at the start, all live pages have just been fetched.
     """
 
     def __init__(
@@ -103,8 +103,8 @@ class AtAPrice:
         weighed: bool = False,
         sitemap: Sitemap | None = None,
     ) -> None:
-        """Begin a crawl. If `weighed`, urgency is weighted by importance. If `sitemap` is given, it is read once a day,
-        which costs one fetch.
+        """Begin a crawl. If `weighed` is True, urgency is weighted by importance. If `sitemap` is given, it is read
+        once a day, which costs one fetch.
         """
         self.errands = int(sitemap is not None)
         self._sitemap = sitemap
@@ -150,7 +150,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Read the day's sitemap, which lacks changes that happen later in the day."""
+        """Read the day's sitemap, which does not contain changes from later in the day."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return

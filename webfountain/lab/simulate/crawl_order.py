@@ -51,7 +51,7 @@ __all__ = [
 
 MODELS = ("threshold", "crawl-and-stop", "limited-buffer")
 PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-"""Percentages of the crawl for which the document reports values."""
+"""Percentages of the crawl at which the document reports values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def simulate_ordering(
     buffer_share : size of a limited buffer, as a share of all pages
     plot : folder for the curves as PNG and SVG
 
-    In the document, `seconds` is the time for rankings, and `area` the mean of an ordering's curve, 0..1.
+    In the document, `seconds` is the time that rankings took, and `area` the mean of an ordering's curve, 0..1.
 
     Raises InputError before the crawl if an argument or a file cannot be used.
     """

@@ -33,7 +33,7 @@ def generated_web(kind: str, *, pages: int = 600, days: int = 730, seed: int = 0
 
 
 def _trace(changes: Flags) -> ChangeTrace:
-    """Return the trace of pages that all exist from the start; `changes` is (days, pages)."""
+    """Return the trace of pages that exist all the time; `changes` is (days, pages)."""
     days, pages = changes.shape
     day, page = np.nonzero(changes)
     kind = np.full(len(day), MODIFIED, dtype=np.int8)
@@ -65,7 +65,7 @@ def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace
 
 
 def _abrupt(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """In the middle of the trace, the pages exchange their rates."""
+    """In the middle of the trace, pages with different change rates exchange these rates."""
     rates = _rates(rng, pages)
     by_day = np.where(np.arange(days)[:, None] < days // 2, rates, rng.permutation(rates))
     return _trace(_drawn(rng, by_day, days))

@@ -1,7 +1,6 @@
 """The ordering `fountain`: the order in which the live crawl takes waiting pages, in a simulated crawl.
 
-The crawl's own objects decide which page is next: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`. This
-module adds the queue of one site, and a ranker that reads the graph instead of a log.
+The crawl's own objects decide which page is next: `LiveImportance`, `Rankings`, `replayed_orders` and `class_of`.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time, s, that a crawl is assumed to need per page. The ranker may use only a share of the crawl's CPU time, which
-limits how often it ranks.
+"""CPU time, s, that a crawl is assumed to need per page. The ranker may use only a share of the crawl's CPU time, and
+therefore ranks rarely.
 """
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, in seconds."""
 _POLLED: Final = 16
-"""After this many fetched pages, the simulated crawl checks again whether to rank."""
+"""Number of fetched pages after which the simulated crawl checks whether a new ranking is due."""
 _TOLERANCE: Final = 1e-4
 
 
@@ -157,7 +156,7 @@ class _UnreadLog:
     complete_since = 0.0
 
     def append(self, *_: object, **__: object) -> None:
-        """Do nothing with the row, because the ranker reads the graph."""
+        """Do nothing."""
 
     def commit(self) -> None:
         """Do nothing."""
@@ -231,4 +230,4 @@ class _GraphRanker:
         return self._cost_s
 
     def stop(self) -> None:
-        """Do nothing, because no job is ever running."""
+        """Do nothing."""

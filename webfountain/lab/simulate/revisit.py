@@ -1,9 +1,9 @@
 """The command `simulate revisit`: each policy makes K fetches per day over a change trace.
 
-Each day begins with its K fetches, continues with its events, and ends with a count of the obsolete pages. At the start
-of the trace, all live pages have just been crawled. A page born later is known at once, and counts as obsolete until it
-is fetched. Every policy except ``clairvoyant`` first fetches the pages that have no copy. A page is dropped when a
-fetch finds it deleted.
+A simulated day begins with K fetches, continues with the day's events, and ends with a count of the obsolete pages. At
+the start of the trace, all live pages have just been crawled. A page that is born during the trace is known at once,
+and counts as obsolete until it is fetched. Every policy except ``clairvoyant`` first fetches the pages that have no
+copy. A page is dropped when a fetch finds it deleted.
 
 `fountain` uses the crawl's own objects, which fetch a page when its urgency reaches a price (`at_a_price.AtAPrice`).
 Every policy may keep unused fetches for one day, so a day may have up to 2K fetches.
@@ -112,7 +112,7 @@ class Replay:
 
     @property
     def weighted_share(self) -> float:
-        """The obsolete share with pages weighted by importance."""
+        """The obsolete share, if pages are weighted by importance."""
         total = float(self.weighted_alive.sum())
         return float(self.weighted_obsolete.sum()) / total if total else 0.0
 
@@ -340,7 +340,9 @@ def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learn
 
 
 def policy_names(policies: Sequence[str]) -> list[str]:
-    """Return the named policies in order, each once; "all" stands for several. Raises InputError for any other name."""
+    """Return the named policies in order, each once; "all" stands for all policies but the variants of `fountain`.
+    Raises InputError for any other name.
+    """
     plain = [name for name in POLICIES if "fountain" not in name or name == "fountain"]
     names = [name for given in policies for name in (plain if given == "all" else [given])]
     for name in names:

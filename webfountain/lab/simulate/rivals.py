@@ -41,7 +41,7 @@ __all__ = [
 RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
 """Grid of rates, changes per day."""
 _PRIOR_PAGES: Final = 3.0
-"""Weight, in pages, of the first prior, under which all rates are equally likely."""
+"""Weight of the first prior, in pages; under the first prior, all rates are equally likely."""
 _SWEEPS: Final = 3
 """Number of steps of expectation maximisation per estimate."""
 _EVERY: Final = 7
@@ -112,7 +112,7 @@ class PoissonOracle(Uniform):
 
 class LearnedPoisson:
     """Fetches like `PoissonOracle`, but with a learned rate: (changes + 1/2)/(T + 60 days). T is the sum of tau over
-    all visits, with only half of tau for a visit that found a change.
+    all visits; a visit that found a change adds only half of its tau.
     """
 
     def __init__(self, pages: int) -> None:
@@ -167,7 +167,7 @@ class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
     Each page is assumed to have one of the rates in `RATES`. A visit d days after the previous one finds a change with
-    probability 1 - e^(-rate d). The prior over `RATES` is the one under which the past of all pages is most likely.
+    probability 1 - e^(-rate d). The chosen prior over `RATES` makes the past of all pages most likely.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

@@ -137,14 +137,14 @@ class RandomCache:
 
 
 class MinCache:
-    """A clairvoyant cache, which evicts the URL whose next request is last (Belady). No cache that must add every URL
-    has fewer misses.
+    """A clairvoyant cache, which evicts the URL that will not be requested for the longest time (Belady). No cache that
+    must add every URL has fewer misses.
 
-    The batches of all calls, joined, must be the sequence that was given to `next_requests`.
+    All batches together must be the sequence of URLs that was given to `next_requests`.
     """
 
     def __init__(self, size: int, following: Times) -> None:
-        """Begin with `following` (n,), the result of `next_requests`."""
+        """`following` (n,) is the result of `next_requests`."""
         self._size = positive(size)
         self._following = following.tolist()
         self._at = 0
@@ -201,10 +201,10 @@ class StaticCache:
         return [url for url in urls if url not in held]
 
     def drop(self, urls: Iterable[int]) -> None:
-        """Do nothing, because the set is fixed."""
+        """Do nothing."""
 
     def clear(self) -> None:
-        """Do nothing, because the set is fixed."""
+        """Do nothing."""
 
     def __len__(self) -> int:
         return len(self._held)

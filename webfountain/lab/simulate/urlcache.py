@@ -67,7 +67,7 @@ class LinkTrace:
 
     @property
     def distinct(self) -> int:
-        """Return the smallest possible number of misses, which is the number of pairs of ant and URL."""
+        """Return the smallest possible number of misses: the number of different pairs of ant and URL."""
         return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
 
     def by_ant(self) -> Iterator[Requests]:
@@ -87,7 +87,7 @@ def simulate_urlcache(
     seed: int = 0,
     plot: Path | None = None,
 ) -> dict[str, Any]:
-    """Compute the miss rate of each policy at each size. Return the JSON document of `simulate urlcache` (DESIGN
+    """Compute the miss rate of each policy at each cache size. Return the JSON document of `simulate urlcache` (DESIGN
     section 7).
 
     Parameters
@@ -131,7 +131,7 @@ def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> 
 
 
 def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
-    """Return the links that lead from one ant's site to another ant's site."""
+    """Return the links that lead from a site of one ant to a site of another ant."""
     owner, target = _ant_of(source, ants), _ant_of(urls, ants)
     across = owner != target
     return LinkTrace(urls[across], owner[across])
