@@ -160,7 +160,6 @@ def _alive(figures: Iterable[Figures]) -> Iterator[tuple[Figures, LiveSnapshot]]
 
 
 def _counters(figures: Sequence[Figures]) -> Iterator[Metric]:
-    """Return the stats of all processes, each in its metric family."""
     families: dict[str, CounterMetricFamily] = {}
     for each, found in _alive(figures):
         for stat, many in found.counts.items():
@@ -176,7 +175,6 @@ def _counters(figures: Sequence[Figures]) -> Iterator[Metric]:
 
 
 def _histograms(figures: Sequence[Figures]) -> Iterator[Metric]:
-    """Return the distributions of all processes, each in its metric family."""
     for stat, name in _DISTRIBUTIONS.items():
         family = HistogramMetricFamily(f"webfountain_{name}", STATS[f"{stat}/*"].sentence, labels=["collection", "ant"])
         for each, found in _alive(figures):

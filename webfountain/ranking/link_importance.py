@@ -259,7 +259,6 @@ class LiveImportance:
         return np.asarray(counted / mean) if mean > 0 else counted
 
     def _mean_backlinks(self) -> float:
-        """Return the mean number of links to a page in the last ranking."""
         if self._rankings is None or not len(self._rankings.scores):
             return 0.0
         return self._rankings.scores.links / len(self._rankings.scores)

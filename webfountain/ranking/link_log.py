@@ -144,7 +144,6 @@ class LinkLog:
             self._journal.commit()
 
     def _take_appended(self) -> None:
-        """Convert the appended pages into rows of the log."""
         pages, self._appended = self._appended, []
         if not pages:
             return

@@ -153,7 +153,6 @@ class RankerProcess:
             self._process = None
 
     def _end(self, end: JobEnd) -> None:
-        """Record that a job has ended without an error."""
         self._is_working, self._idle_since, self._cost_s = False, time.monotonic(), end.cost_s
         for line in end.said:
             logger.warning("%s", line)

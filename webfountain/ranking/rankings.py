@@ -155,7 +155,6 @@ class Rankings:
             self.complete_since = self.complete_since if since is None else since
 
     def _is_time(self, at: float) -> bool:
-        """Return whether a ranking should start now."""
         if not self._logged:
             return False
         cost = self._ranker.cost_s()

@@ -332,7 +332,6 @@ def _make_private(folder: Path) -> None:
 
 
 def _database(database: Path, options: Options, access: AccessType) -> Rdict:
-    """Open the database in a folder."""
     # Named, because rocksdict applies `options` only to named or new column families.
     return Rdict(str(database), options, column_families={"default": options}, access_type=access)
 
@@ -377,7 +376,6 @@ def _is_held(folder: Path, error: Exception) -> bool:
 
 
 def _held(folder: Path) -> str:
-    """Return the error message for a store that another process has open."""
     note = folder / "holder"
     try:
         holder = json.loads(note.read_text())

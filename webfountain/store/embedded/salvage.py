@@ -141,7 +141,6 @@ def _open(database: Path) -> Rdict:
 
 
 def _readable(db: Rdict, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the readable keys and values between two keys."""
     options = ReadOptions()
     options.set_iterate_upper_bound(end)
     at = start
@@ -258,7 +257,6 @@ def _last_run(db: Rdict) -> range:
 
 
 def _sites(db: Rdict, names: dict[bytes, str]) -> Iterator[Row]:
-    """Yield each site with its pages."""
     rows = {key[1:]: value for key, value in _family(db, keys.SITE)}
     for sid in sorted({*names, *(sid for sid, _ in _grouped(db, keys.PAGE))}):
         tried = list(_tried(db, sid))

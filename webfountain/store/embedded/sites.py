@@ -121,7 +121,6 @@ class EmbeddedSites:
         return [(cursor_of(*place), self._steps.sites.record(place[1], row)) for place, row in rows if row]
 
     def _take(self, names: Sequence[str], owner: str, until: float, at: float) -> list[SiteLease]:
-        """Put sites on the owner's active list."""
         if not names:
             return []
         lost_by = {site: active.owner for site in names if (active := self._steps.leases.active.get(site)) is not None}

@@ -91,5 +91,4 @@ class MemoryChangeLog:
         return cursor_at(self.name, sequence, self._time_of(sequence))
 
     def _time_of(self, sequence: int) -> float | None:
-        """Return the time of an entry, or None if it is no longer kept."""
         return self._entries[sequence - self.dropped - 1].at if sequence > self.dropped else None

@@ -98,7 +98,6 @@ class DueTimes:
             return taken
 
     def _listen(self) -> None:
-        """Read the signals of other processes."""
         rung = self._rung()
         # A signal may have been lost.
         if self._now() >= self._all_at:

@@ -86,7 +86,6 @@ def _rows(
 
 
 def _dropped(shards: Shards) -> int:
-    """Return the number of dropped entries of the change log."""
     return sum(int(each or 0) for each in shards.ask("HGET", "counts", "log_dropped"))
 
 
