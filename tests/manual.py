@@ -30,111 +30,130 @@ DOCS = ROOT / "docs"
 MEANING = {
     "collection.name": "Name of the collection. A store belongs to one collection.",
     "collection.seeds": "URLs to begin with, each a string or a table `{ url = …, policy = … }`.",
-    "collection.seeds_file": "File of seeds, one per line; `#` begins a comment, after a URL and a blank, too.",
-    "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, those on its registered `domain` "
-    "(such as `user.github.io`), or `any`. If a seed redirects to the https or www. form of its site, this form is in "
-    "scope too.",
+    "collection.seeds_file": "File of seeds, one per line. `#` begins a comment, at the start of a line or after a URL "
+    "and a blank.",
+    "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, those on a seed's registered "
+    "`domain` (such as `user.github.io`), or `any`. If a seed redirects to the https or www. form of its site, the "
+    "URLs of this form are kept too.",
     "collection.policy": "Policy of the seeds that name no policy.",
     "collection.limits.depth": "Maximum number of hops from a seed; with 0 only the seeds are crawled.",
-    "collection.limits.pages": "Size of the collection: when it is full, less important pages are replaced. "
-    "Without it the collection grows.",
-    "collection.limits.domain_share": "Largest part of a period's fetches for one registered domain.",
-    "politeness.user_agent": "User agent, with a contact for public addresses. Its first token is the name in "
-    "robots.txt.",
+    "collection.limits.pages": "Maximum number of pages in the collection. When it is reached, more important pages "
+    "replace less important ones. Without this key, the collection grows.",
+    "collection.limits.domain_share": "Largest share of a period's fetches that one registered domain may take.",
+    "politeness.user_agent": "User-Agent header, with a contact if the crawl may request public addresses. Its first "
+    "token is the crawler's name in robots.txt.",
     "politeness.min_delay": "Shortest time between two requests to a site.",
-    "politeness.delay_factor": "The delay is this many times the duration of the last request, up to `max_delay`.",
+    "politeness.delay_factor": "After a request, the delay is this many times the request's duration, but at most "
+    "`max_delay`.",
     "politeness.max_delay": "Longest delay, even if `delay_factor` or a Crawl-delay asks for more.",
-    "politeness.concurrency": "Number of requests to a site (and address) at the same time.",
-    "politeness.per_ip": "Sites with the same address share the limits of one site. If a host has several addresses, "
-    "the first one that answers counts.",
-    "politeness.timeout": "Longest time of a fetch, from the first attempt to connect to the last byte.",
-    "politeness.max_bytes": "Largest body, also after decompression; a larger one is cut and the fetch fails.",
-    "politeness.min_bytes_per_second": "A body that arrives more slowly for ten seconds is cut.",
-    "politeness.accept": "Media types to fetch, such as `image/*`; others are cut after the headers. Images, style "
-    "sheets and scripts that a page embeds are not fetched.",
-    "network.allow_private": "Allow loopback and private addresses.",
-    "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
-    "`certificate`. Off by default, as in most crawlers, because many sites have expired certificates. Switch it "
-    "on if copies must be safe from changes on the network path.",
-    "content.text": "The part of a page that is compared for changes and given to readers: `all` (the visible text), "
-    "or `main` (the main content without navigation, banners and footers).",
-    "content.metadata": "Keep what a page says about itself (title, description, language, author, times, canonical "
-    "URL, type) in its record and in the WARC files.",
-    "change.min_change": "A change counts if the resemblance of the texts is below 1 minus this value. With 0 any "
-    "different byte counts. If the next keys or `content.text` leave something out, any difference in the rest counts.",
-    "change.select": "CSS selectors: only these elements count.",
+    "politeness.concurrency": "Maximum number of simultaneous requests to a site and, with `per_ip`, to an address.",
+    "politeness.per_ip": "Sites at the same address share the limits of one site. If a host has several addresses, "
+    "only the first one that answers counts.",
+    "politeness.timeout": "Longest duration of a fetch, from the first attempt to connect to the last byte.",
+    "politeness.max_bytes": "Maximum size of a body, before and after decompression. The crawl aborts the fetch of a "
+    "larger body, which counts as failed.",
+    "politeness.min_bytes_per_second": "Lowest speed of a transfer. The crawl aborts a transfer that is slower for ten "
+    "seconds.",
+    "politeness.accept": "Media types to fetch, such as `image/*`. The crawl aborts the fetch of any other type after "
+    "its headers. It does not fetch the images, style sheets and scripts that a page embeds.",
+    "network.allow_private": "Allow requests to loopback and private addresses.",
+    "network.verify_tls": "Verify certificates as browsers do. Sites with an invalid certificate then have the error "
+    "`certificate`. Off by default, as in most crawlers, because many sites have expired certificates. Switch it on if "
+    "nobody on the network path may alter the copies.",
+    "content.text": "The text of a page that is compared for changes and given to readers: `all` its visible text, or "
+    "only its `main` content, without navigation, banners and footers.",
+    "content.metadata": "Keep the metadata that a page gives about itself (title, description, language, author, "
+    "times, canonical URL, type) in its record and in the WARC files.",
+    "change.min_change": "A difference counts as a change if the resemblance of the two texts is below 1 minus this "
+    "value. With 0, any different byte counts; if other keys exclude parts of a page, any difference in the rest "
+    "counts.",
+    "change.select": "CSS selectors. Only the elements that they select count.",
     "change.ignore": "CSS selectors of elements that do not count.",
-    "change.ignore_text": "Regular expressions; the text that they find in a line does not count.",
-    "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (and times), `case` (of letters).",
-    "change.learn": "Learn which lines are noise: positions that differ at nearly every visit, also between two "
-    "visits seconds apart, and lines that come and go as often as they stay. They do not count until they rest. At "
-    "most 2 % of the visits are made to find them.",
+    "change.ignore_text": "Regular expressions. Text in a line that one of them matches does not count.",
+    "change.ignore_kinds": "Kinds of text that do not count: `numbers`, `dates` (dates and times), `case` (upper and "
+    "lower case).",
+    "change.learn": "Learn which lines of pages are noise: lines at a position that differs at nearly every visit, "
+    "even at two visits seconds apart, and lines that come and go as often as they stay. Noise does not count until it "
+    "has stayed the same for some visits. At most 2 % of the visits are extra visits to find noise.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
-    "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
-    "`html`.",
-    "changes.keep": "How long entries of the change log are kept.",
-    "changes.max_entries": "Largest number of entries of the change log.",
-    "repository.keep": "`newest` deletes WARC files without a newest copy; `all` keeps every version.",
-    "repository.max_bytes": "Largest size of the folder. The crawl ends if the newest copies alone need more. Without "
-    'this key, the folder grows to about three times the size of the newest copies (with `keep = "newest"`).',
-    "repository.answers": "Also record redirects, 404s and other answers without a copy, robots.txt and sitemaps. "
-    'Default: true with `keep = "all"`, else false.',
-    "cycle.periods": "Number of time periods that are planned together.",
+    "changes.diff": "Store a unified diff with each change, at most 20 kB. It compares the texts (`true` or `text`), "
+    "their `markdown`, or the `html`.",
+    "changes.keep": "How long the change log keeps an entry.",
+    "changes.max_entries": "Maximum number of entries in the change log.",
+    "repository.keep": "`newest` deletes each WARC file without a newest copy of a page; `all` keeps every version of "
+    "every page.",
+    "repository.max_bytes": "Maximum size of the repository folder. The crawl ends if the newest copies alone need "
+    'more. Without this key, and with `keep = "newest"`, the folder grows to about three times the size of the newest '
+    "copies.",
+    "repository.answers": "Also record answers without a copy, such as redirects and 404s, and robots.txt and "
+    'sitemaps. Default: true with `keep = "all"`, else false.',
+    "cycle.periods": "Number of time periods that one plan covers.",
     "cycle.period": "Length of a time period.",
-    "cycle.fastest": "Mean change interval of the fastest pages (bucket 0); a 96th of the period unless set.",
-    "cycle.capacity_pages_per_period": "Maximum number of fetches per period; without it the crawl fetches as fast as "
-    "politeness allows.",
-    "cycle.strategy": "What a plan optimises: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
-    "duplicates.detect": "Detect pages that repeat other pages, on any site. Such a page points to the page that it "
-    "repeats and is fetched rarely, and its links are not followed.",
-    "duplicates.resemblance": "A page repeats another one if the resemblance of their texts is at least this value.",
-    "duplicates.revisit": "Time until a duplicate is fetched again; 30 periods unless set.",
+    "cycle.fastest": "Mean change interval of the pages that change most often (bucket 0). Default: a 96th of "
+    "`cycle.period`.",
+    "cycle.capacity_pages_per_period": "Maximum number of fetches per period. Without this key, the crawl fetches as "
+    "fast as politeness allows.",
+    "cycle.strategy": "How the crawl divides its fetches: by strategy 1, 2 or 3 of Edwards 2001, or by `fountain`, "
+    "which also estimates how urgent each page is.",
+    "duplicates.detect": "Detect duplicates: pages that repeat other pages, on any site. A duplicate points to the "
+    "page that it repeats, and is rarely fetched. Its links are not followed.",
+    "duplicates.resemblance": "A page is a duplicate of another page if the resemblance of their texts is at least "
+    "this value.",
+    "duplicates.revisit": "Time until a duplicate is fetched again. Default: 30 periods.",
     "goal": "`{ obsolete, longer_than }`: at most the share `obsolete` of the copies may be out of date for longer "
     "than `longer_than`. Without `longer_than`, every copy that is out of date counts. The crawl fetches known pages "
     "only as often as the goal requires, up to the capacity.",
-    "signals.importance": "Weigh a page's freshness by its importance or, if it has none, by its depth.",
-    "signals.lastmod": "Make a page due if a sitemap or feed gives a later date than our copy's; under a budget, make "
-    "it more urgent. The crawl learns for each site how reliable its dates are.",
-    "ranking.every": "Time between two rankings of the crawl's links, in a separate process; shorter while the "
-    "collection grows. Rankings take at most a twentieth of the CPU time, plus 15 s at the beginning. Without this key "
-    "no link is logged or ranked.",
-    "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
-    "discovery.nofollow": "Honour rel=nofollow, robots meta tags and X-Robots-Tag.",
-    "discovery.sitemaps": "Read the sitemaps that robots.txt names. A sitemap can name pages of its own site and of "
-    "the site whose robots.txt names it; others are ignored.",
-    "discovery.max_url_length": "Longest URL, in characters.",
-    "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap and is refused.",
-    "discovery.calendar_years": "How many years from today the pages of a calendar are followed.",
-    "policies.default.extends": "Policy whose keys this policy begins with. A policy named favor, default or distrust "
-    "that extends nothing begins with the preset of that name.",
-    "policies.default.trust": "Trust of its seeds, 0 to 1. It is also the upper bound for pages that come from "
-    "another policy to this one. If a switch moves a page from a policy of less trust, the page gets this trust.",
+    "signals.importance": "Let the freshness of important pages count more. A page without an importance counts by its "
+    "depth.",
+    "signals.lastmod": "Use the dates of pages in sitemaps and feeds. A page whose date is later than our copy is due "
+    "or, under a budget, more urgent. The crawl learns how reliable the dates of each site are.",
+    "ranking.every": "Time between two rankings of pages by their links. A separate process makes the rankings, more "
+    "often while the collection grows. Rankings take at most a twentieth of the CPU time, plus 15 s at the beginning. "
+    "Without this key, the crawl neither logs nor ranks links.",
+    "ranking.links": "Folder or fsspec URL of the link log (Parquet). Default: `links` beside the store.",
+    "discovery.nofollow": "Obey rel=nofollow, robots meta tags and X-Robots-Tag headers.",
+    "discovery.sitemaps": "Read the sitemaps that robots.txt lists. Of their URLs, the crawl takes those on the "
+    "sitemap's own site and on the site whose robots.txt lists the sitemap.",
+    "discovery.max_url_length": "Maximum length of a URL, in characters.",
+    "discovery.max_repeated_segments": "Maximum number of times that a URL may repeat a path segment or a query "
+    "parameter. The crawl refuses a URL with more as a crawler trap.",
+    "discovery.calendar_years": "From one page of a calendar to another, links are followed up to this many years "
+    "after the current year.",
+    "policies.default.extends": "Another policy, from which this policy takes every key that it does not set. Without "
+    "`extends`, a policy named favor, default or distrust begins with the preset of that name.",
+    "policies.default.trust": "Trust of the policy's seeds, from 0 to 1. A page that comes to this policy from another "
+    "one gets at most this trust. If a switch moves a page here from a policy of less trust, the page gets exactly "
+    "this trust.",
     "policies.default.dampening": "Trust of a linked page, as a share of the linking page's trust.",
-    "policies.default.splitting": "Divide a page's trust among its links.",
-    "policies.default.spread": "How far links inherit the policy: on its `site`, its registered `domain`, or `any`.",
-    "policies.default.otherwise": "Policy of links beyond `spread`.",
-    "policies.default.follow": "Follow the links of its pages.",
-    "policies.default.allow": "Regular expressions, one of which a URL must match; without any, all URLs are allowed.",
-    "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
-    "policies.default.score": "Weights of a page's importance: `{ pagerank, trust, backlinks, topic, location }`. "
-    "Without it importance is trust, if policies give pages different trust.",
-    "policies.default.topic": "`{ query, min_similarity }`: a page with at least this similarity (`0.1` unless set) "
-    "is on topic. Two kinds of pages go first: those that are on topic by a link's text or their URL, and those "
-    "within three links of a page on topic.",
-    "policies.default.revisit.min_interval": "Shortest time until a page is fetched again, except by `now` or, without "
-    "a budget, by a sitemap.",
+    "policies.default.splitting": "Divide the trust that a page passes on among its links.",
+    "policies.default.spread": "How far links pass the policy on: within a page's `site`, within its registered "
+    "`domain`, or to `any` page.",
+    "policies.default.otherwise": "Policy of linked pages beyond the `spread`.",
+    "policies.default.follow": "Follow the links of pages under this policy.",
+    "policies.default.allow": "Regular expressions. A URL must match at least one of them. Without this key, all URLs "
+    "are allowed.",
+    "policies.default.deny": "Regular expressions. A URL that matches one of them is refused, even if it is already "
+    "queued.",
+    "policies.default.score": "Weights of the scores that make up a page's importance: `{ pagerank, trust, backlinks, "
+    "topic, location }`. Without this key, importance is trust, if policies give pages different trust.",
+    "policies.default.topic": "`{ query, min_similarity }`: a page is on topic if its similarity to the query is at "
+    "least `min_similarity` (default `0.1`). Two kinds of waiting pages are fetched first: pages whose URL or link "
+    "text is on topic, and pages within three links of a page on topic.",
+    "policies.default.revisit.min_interval": "Shortest time until a page is fetched again. Only `now` and, without a "
+    "budget, a sitemap can cause an earlier fetch.",
     "policies.default.revisit.max_interval": "Longest time until a page with a copy is fetched again.",
-    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whichever page links to them. "
-    "`match` is a host (`example.org` is that host alone, `*.example.org` includes all hosts below it), a regular "
-    "expression that is searched in the URL, or a list of them. The first rule that matches counts. Without `trust`, "
-    "the policy's trust holds; without `policy`, the page keeps the policy that it inherits.",
-    "switch": "`[[switch]]`: a page that meets all conditions of `when` gets the policy `to`, and links found later "
-    'inherit it. With `also = "discovered"`, the pages discovered through it earlier get it, too. Conditions: '
-    "`text` (a pattern that is found `count` times), `status`, `language` or `language_not` (lists), `similarity` or "
-    "`similarity_below`, `duplicates` (the share of duplicates on its site). Or the only condition is `discovered`: "
-    "the share of the pages discovered through the page that were switched to the same policy, at least `count` of "
-    "them.",
-    "conflict.rule": "A page to which several links lead gets its policy and trust from the `first`, the "
+    "rule": "`[[rule]]`: gives the pages that `match` this `policy`, this `trust`, or both, whichever page links to "
+    "them. `match` is a host, a regular expression that is searched in the URL, or a list of both. The host "
+    "`example.org` stands for itself alone, `*.example.org` for all hosts below it too. The first rule that matches a "
+    "page counts. Without `trust`, the page gets the trust of the policy; without `policy`, the page keeps the policy "
+    "that it inherits.",
+    "switch": "`[[switch]]`: a fetched page that meets all conditions of `when` gets the policy `to`, which links "
+    'found later inherit. With `also = "discovered"`, pages that were discovered through this page earlier get the '
+    "policy too. Conditions: `text` (a pattern that the text contains at least `count` times), `status`, `language` or "
+    "`language_not` (lists), `similarity` or `similarity_below`, `duplicates` (the share of duplicates on the page's "
+    "site). The condition `discovered` stands alone: of the fetched pages that were discovered through this page, at "
+    "least this share, and at least `count`, were switched to the same policy.",
+    "conflict.rule": "If several links lead to a page, one of them sets its policy and trust: the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""
@@ -224,20 +243,21 @@ COMMANDS_HEAD = """# Commands
 
 This page is generated from the help texts: `webfountain COMMAND --help` prints the same.
 
-All commands take `--store URL`, the place of the frontier. The environment variable `WEBFOUNTAIN_STORE` sets it too;
-the default is `rocksdb://.webfountain`. [many-ants.md](many-ants.md) lists stores on servers. Commands that print take
-`--json`, and then print one JSON document. `pages`, `texts` and `changes` print JSON lines.
+All commands take `--store URL`, the URL of the frontier's store. The environment variable `WEBFOUNTAIN_STORE` can set
+it too; the default is `rocksdb://.webfountain`. [many-ants.md](many-ants.md) lists the URLs of stores on servers. With
+`--json`, a command that prints something prints one JSON document. `pages`, `texts` and `changes` print JSON lines.
 
-Exit status: 0 if done, 1 if the crawl or command failed, 2 for wrong arguments or input. One line names file, key and
-value. Ctrl-C or SIGTERM ends a crawl within 10 s with status 0; a second one ends it at once.
+Exit status: 0 if done, 1 if the crawl or command failed, 2 for wrong arguments or input. For a wrong policy file, an
+error of one line names the file, the key and the value. Ctrl-C or SIGTERM ends a crawl within 10 s with status 0; a
+second signal ends it at once.
 """
 SETTINGS_HEAD = """# Settings
 
 This page is generated from `webfountain/config.py`.
 
-A setting concerns an installation; the rules of a collection are in its policy file. Settings come from `settings.py`
-of a Scrapy project, from `-s NAME=VALUE`, or from the options of `webfountain crawl`. An unknown name or a wrong value
-is an error at the start.
+Settings belong to an installation; the rules of a collection are in its policy file. Settings come from `settings.py`
+of a Scrapy project, from `-s NAME=VALUE`, or from the options of `webfountain crawl`. A crawl does not start with an
+unknown setting or a wrong value.
 """
 
 
