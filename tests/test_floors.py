@@ -19,6 +19,7 @@ FLOORS: list[tuple[int, str]] = [
     (0, "records"),
     (0, "clock"),
     (0, "urls"),
+    (0, "allowed_values"),
     (0, "config"),
     (0, "metrics"),
     (0, "scratch"),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from webfountain.allowed_values import allowed_words
 from webfountain.errors import InputError
 
 if TYPE_CHECKING:
@@ -248,6 +249,8 @@ def _near(name: str) -> str:
 def _check(cls: type[FountainConfig], name: str, value: object) -> None:
     try:
         msgspec.convert({name: value}, cls, strict=False)
-    except msgspec.ValidationError as error:
-        expected = str(error).partition(" - at ")[0].removeprefix("Expected ").replace("`", "").partition(", got")[0]
-        raise InputError(f"setting {name}: {value!r} is not allowed (allowed: {expected})") from None
+    except msgspec.ValidationError:
+        fields = msgspec.inspect.type_info(cls).fields  # type: ignore[attr-defined]
+        allowed = allowed_words(next(field.type for field in fields if field.encode_name == name))
+        allowed += " that is not empty" if value == "" and allowed == "a text" else ""
+        raise InputError(f"setting {name}: {value!r} is not allowed (allowed: {allowed})") from None

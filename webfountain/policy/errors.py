@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from webfountain.allowed_values import allowed_words
 from webfountain.errors import PolicyError
 from webfountain.policy.tables import PolicyFile
 
@@ -64,7 +65,7 @@ def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[
         return f"{shown}: {value} {complaint}"
     if complaint.startswith("("):
         return f"{shown}: {value} is not allowed {complaint}"
-    allowed = _words(_type_at(place, root)) or complaint
+    allowed = allowed_words(_type_at(place, root)) or complaint
     return f"{shown}: {value} is not allowed (allowed: {allowed}{' that is not empty' if value == repr('') else ''})"
 
 
@@ -129,43 +130,3 @@ def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
     kind = _type_at(place, root)
     types = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
     return next(t.cls for t in types if isinstance(t, msgspec.inspect.StructType))
-
-
-def _words(kind: msgspec.inspect.Type) -> str:
-    """Describe in words which values a type allows. Return "" if msgspec's error message already describes the allowed
-    values.
-    """
-    match kind:
-        case msgspec.inspect.VarTupleType(item_type=item):
-            words = f"a list, each {_words(item) or 'a text'}"
-        case msgspec.inspect.StructType():
-            words = "a table"
-        case msgspec.inspect.UnionType(types=types):
-            words = " or ".join(filter(None, map(_words, types)))
-        case _:
-            words = _words_of_scalar(kind)
-    return words
-
-
-def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
-    match kind:
-        case msgspec.inspect.LiteralType(values=values):
-            words = " | ".join(map(repr, values))
-        case msgspec.inspect.IntType(ge=low, le=high):
-            words = "a whole number" + _range(low, high)
-        case msgspec.inspect.FloatType(ge=low, gt=above, le=high):
-            words = "a number" + (_range(low, high) if above is None else f" above {above:g}, up to {high:g}")
-        case msgspec.inspect.BoolType():
-            words = "true or false"
-        case msgspec.inspect.StrType(pattern=pattern):
-            words = f"a text that matches {pattern}" if pattern else "a text"
-        case _:
-            words = ""
-    return words
-
-
-def _range(low: float | None, high: float | None) -> str:
-    """Describe in words the range of allowed numbers."""
-    if low is None:
-        return ""
-    return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"
