@@ -4,7 +4,7 @@ Whoever receives a body calls `release` after the body was examined.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
 reads, and TCP makes the servers stop sending. When bodies are released, as many paused connections resume as the budget
-has room for. Connections in the middle of a body come first.
+has room for. Connections in the middle of a body resume first.
 
 **No deadlock.** At any time, some connection reads, or some complete body waits for its `release`. If all connections
 are paused and no body is complete, the connection whose body began first resumes, even above the budget.

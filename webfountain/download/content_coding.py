@@ -26,7 +26,7 @@ __all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body",
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 BOMB_RATIO: Final = 250
 """A body of more than `BOMB_BYTES` is a bomb if it has more than this number of decoded bytes per received byte. Plain
-text has ratios up to 20, and generated tables up to 100.
+text has compression ratios of up to 20, and generated tables of up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO

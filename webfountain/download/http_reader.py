@@ -2,7 +2,8 @@
 
 The reader follows RFC 9112, and accepts what browsers accept, such as bare line feeds and invalid header lines. The
 reader refuses what could block a crawler, such as endless heads and contradictory lengths (`BadResponse`). Differences
-from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after unusual framing.
+from llhttp are in tests/download/test_against_httptools.py. A connection is never reused after a response with unusual
+framing.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class ResponseReader:
         self._buffer = b""
         self._chunked = False
         self._after_data = False
-        self._left: int | None = None
+        self._left: int | None = None  # bytes of the body, or of the current chunk, that are still to come
         self._interim = 0
         self._overhead = 0
         self._received = 0
@@ -193,9 +194,7 @@ class ResponseReader:
         return body
 
     def _read_chunks(self, data: bytes) -> bytes:
-        """Return the content of the chunks in `data`. `_left` is the number of bytes of the current chunk that are
-        still to come.
-        """
+        """Return the content of the chunks in `data`."""
         data = self._buffer + data if self._buffer else data
         at = 0
         out: list[bytes] = []

@@ -100,8 +100,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch, in seconds: on average, a fetch must reduce the time for which a known page's copy is out of
-    date by this much. If the price is None, urgency does not decide which pages are fetched.
+    """Price of a fetch: a known page is fetched if, on average, its copy is then outdated for this many seconds less.
+    If the price is None, urgency does not decide which pages are fetched.
     """
     budget: float | None = None
     """Number of fetches per period that the plan allows all ants together; None without a plan."""

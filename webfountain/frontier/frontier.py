@@ -1,4 +1,4 @@
-"""The facade of the crawler without Scrapy: the events of the loop thread.
+"""The facade of the crawler without Scrapy, for calls from the loop thread.
 
 A caller takes a fetch (`next`), reports the download (`landed`) and the visit (`finish`), and asks whether the crawl
 should end (`finish_reason`). All calls are cheap and do no I/O. The attribute `work` exchanges batches, `heart` sends
@@ -135,7 +135,7 @@ class Frontier:
         self.progress.stopped = True
 
     def stop_at_once(self) -> None:
-        """Stop the crawl without waiting for the store. The handler of a second signal calls this method."""
+        """Stop the crawl without waiting for the store."""
         self.stop()
         self.others.end_within(0.0)
 

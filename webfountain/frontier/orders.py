@@ -321,10 +321,7 @@ class Polls(Order):
 
 
 class RankTurns(Order):
-    """Asks the worker every two seconds to compute importances of pages.
-
-    An idle ant requests a computation only in batches that also read the inbox.
-    """
+    """Asks the worker every two seconds to compute importances of pages."""
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:
         self._weights = weights

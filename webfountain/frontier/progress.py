@@ -40,7 +40,9 @@ LIMIT: Final = "rate-limit"
 """Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
-"""Limits on the bodies and visits that wait for the worker. While a limit is exceeded, no fetch is handed out."""
+"""Limits on the bodies and visits that wait for the worker. No fetch is handed out while too many bodies or visits wait
+for the worker.
+"""
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
 """A crawl with `--until-idle` counts as idle if no never-crawled URL becomes due within this time, in seconds
@@ -130,7 +132,7 @@ class Progress:
         self.is_paused = False
         """True if the crawl is paused."""
         self.is_drained = False
-        """True if this process is giving up its sites to end."""
+        """True if this process is giving up its sites in order to end."""
         self.lacks_room = False
         """True if the disk has too little room for new copies."""
 

@@ -83,8 +83,8 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put requests that were already attempted on the immediate queues, and return their links. A request whose last
-    attempt is later than the time given with its link is left out.
+    """Put already attempted requests on the immediate queues, and return their links. A request whose last attempt is
+    later than the time given with its link is left out.
     """
     found = [
         link

@@ -166,7 +166,7 @@ class Membership:
         return HeartbeatRequest(note, steady, leases, claimed, packed, controller.plan, loans, borrowed_sites)
 
     def take_in(self, result: HeartbeatResult) -> None:
-        """Begin a new term after a heartbeat. The caller must drop lost sites and addresses first."""
+        """Begin a new term after a heartbeat. The caller must drop lost sites and addresses before this call."""
         self._out = False
         self.term.renew(result.request.steady)
         self.rules = result.is_controller

@@ -67,7 +67,7 @@ class PolicyConflicts:
         self._waiting.clear()
 
     def settle(self, links: Sequence[Link], *, at: float) -> None:
-        """Move known pages to the policies of better links. The store is called once for each site."""
+        """Move known pages to the policies of better links."""
         of_site: dict[str, dict[str, Link]] = {}
         for link in sorted(
             links, key=lambda link: link.trust, reverse=not self._most

@@ -177,7 +177,7 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first ones are served first."""
+        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first refills get it."""
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]

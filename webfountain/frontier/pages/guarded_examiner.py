@@ -83,7 +83,7 @@ class GuardedExaminer:
     async def read_file(self, fetched: FetchResult) -> FetchResult:
         """Parse a large robots.txt or sitemap in another process, and return the fetch with the result.
 
-        Call this method before `landed`. If the crawl is ending, the file is not parsed.
+        Call this method before `landed`. If the crawl is ending, robots.txt files and sitemaps are not parsed.
         """
         if fetched.fetch.kind == "page" or fetched.status is None or not 200 <= fetched.status < 300:
             return fetched

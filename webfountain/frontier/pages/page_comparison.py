@@ -85,7 +85,7 @@ class PageComparison:
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Compare a page's copy with a new body, which has another digest."""
+        """Compare a page's copy with a new body that has another digest."""
         self._learner.count_visit(fetched.fetch.site)
         if is_outdated(record, rules):
             self._report_edit()

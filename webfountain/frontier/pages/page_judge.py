@@ -48,7 +48,7 @@ class PageJudge:
         self._logs = logs
 
     def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> tuple[PageRecord, PageContent]:
-        """Choose the policy of an examined page. Return the page's record with this policy, and the page's content with
+        """Choose the policy of an examined page. Return the page's record with its policy, and the page's content with
         judged links.
         """
         seen = self._seen(fetched, document, record)

@@ -388,8 +388,8 @@ class _Derivation:
         self.is_settled = True
 
     def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
-        """Apply the policy file to pages of a site. Return the current records of the pages, and the keys of the
-        changed ones.
+        """Apply the policy file to pages of a site. Return the current records of the given pages, and the keys of the
+        changed records.
         """
         found = self.revised(records, at=at)
         if not found:
@@ -412,7 +412,7 @@ class _Derivation:
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
         """For each record, read the record of the page that links to it, then of the page that links to that page, and
-        so on. Each hop takes one call of the store per site.
+        so on.
         """
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}

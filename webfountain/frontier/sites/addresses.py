@@ -2,8 +2,8 @@
 
 Addresses take turns, and so do the sites at one address (the two upper tiers in Figure 1 of Edwards 2001). Every
 address and every site has a gate that spaces out its requests. A fetch from `ring` uses a slot of its site's gate and a
-slot of its address's gate. After the fetch, the site gives its slots back (`SitePoliteness`), and the caller updates
-the ring (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
+slot of its address's gate. After a fetch, `SitePoliteness` gives its slots back, and the caller updates the ring
+(`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
 (`unclaimed`). No request is sent to the address until the claim is `granted`. If the claim is `refused`, the sites at
@@ -111,7 +111,7 @@ class Addresses:
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
         self.empty: list[AddressGroup] = []
-        """Address groups without sites. `sweep` removes an empty group when its gate is open."""
+        """Address groups without sites."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -217,7 +217,7 @@ class Addresses:
         place.wake()
 
     def leave(self, place: Place) -> None:
-        """Remove a site that is no longer active. `sweep` removes the site's address later."""
+        """Remove a site that is no longer active."""
         group = place.group
         if group is not None:
             group.remove(place.hand)
@@ -230,8 +230,8 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove each address that has an open gate but no site. An address with a shut gate stays, because the gate
-        would also apply to a new site there.
+        """Remove each address that has an open gate but no site. An address with a shut gate is kept, because the gate
+        must apply to any new site at the address.
         """
         kept = []
         for group in self.empty:

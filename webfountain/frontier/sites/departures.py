@@ -120,7 +120,7 @@ class Departures:
     # ------------------------------------------------------------ sites that are lost
 
     def lose(self, name: str, batch: Batch) -> None:
-        """Drop a site that another process took over. Results of the site's fetches in flight are not used."""
+        """Drop a site that another process took over. The results of its fetches in flight are ignored."""
         site = self._sites.by_name.get(name)
         if site is not None:
             if self._flights.is_of(site):

@@ -117,8 +117,8 @@ class DomainShare:
 
 
 class DomainShares:
-    """Limits the shares of fetches of one process's domains. `capacity` is the crawl's number of fetches per period of
-    `period_s` seconds, or None.
+    """Limits the share of fetches that each domain of one process may have. `capacity` is the crawl's number of fetches
+    per period of `period_s` seconds, or None.
     """
 
     def __init__(
@@ -273,14 +273,14 @@ class DomainShares:
         return opened
 
     def _allowed(self) -> float:
-        """Return the number of fetches that a domain may have in this period so far."""
+        """Return how many fetches a domain may have had by now in this period."""
         return self._share * (self._fetches + self._others.fetches + self._ahead)
 
     def _has_its_share(self, domain: DomainShare) -> bool:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return after how many fetches by this ant in the period a domain may have its next fetch."""
+        """Return the number of this ant's fetches in the period at which a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

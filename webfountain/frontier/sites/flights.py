@@ -196,8 +196,8 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch that uses a downloader slot of another host, so that the site can use its slots for
-        other fetches.
+        """Free the slots of a fetch that uses another host's downloader slot, so that its site can use the freed
+        slots.
         """
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)

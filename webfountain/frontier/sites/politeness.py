@@ -169,8 +169,8 @@ class SitePace:
 class SitePoliteness:
     """The gate of a site, its Crawl-delay, and its number of refusals in a row.
 
-    Each fetch takes a slot from the gates of its site and its address. The slots come back exactly once, by `landed` or
-    `unasked`.
+    Each fetch takes a slot from the gates of its site and its address. The slots of a fetch are given back exactly
+    once, by `landed` or `unasked`.
     """
 
     __slots__ = (
@@ -220,7 +220,7 @@ class SitePoliteness:
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay of a robots.txt. The delay begins with the fetch of robots.txt at `at`."""
+        """Apply the Crawl-delay of a robots.txt. The delay begins with the fetch of robots.txt at the time `at`."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 
@@ -289,7 +289,9 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge another state of the same site. If two values differ, keep the one that delays requests longer."""
+        """Merge another state of the same site into this one. If two values differ, keep the one that delays requests
+        longer.
+        """
         self.gate.hold(state.next_at)
         if state.failures:
             self.rests_until = max(self.rests_until, state.next_at)
@@ -299,7 +301,7 @@ class SitePoliteness:
 
     def _rest(self, fetched: FetchResult) -> None:
         """Shut the gate after a refusal, for the longer of two times: the Retry-After of the answer and the back-off.
-        `SitePace` can switch off the Retry-After or the back-off.
+        `SitePace` can switch off the use of Retry-After or of the back-off.
 
         After a refused fetch of robots.txt or a sitemap, the back-off always applies.
         """

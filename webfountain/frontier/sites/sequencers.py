@@ -3,8 +3,8 @@
 A sequencer has at most one next item, and `times` says when the item can be taken. Sequencers form a tree, whose leaves
 are the hands of sites (`hand`). `RoundRobin` serves its members in turn. In a crawl that ranks its pages
 (`ranking.ranker`), `ByWorth` serves the member with the most valuable item first. In the active list, the addresses
-form one ring. Each address is a ring of its sites, with a gate (`addresses`, `Tier`). A sequencer also says when its
-next urgent item can be taken, so that immediate URLs come first in every ring.
+form one ring. Each address is a ring of its sites, with a gate (`addresses`, `Tier`). A sequencer says when its next
+urgent item can be taken, so that immediate URLs come first in every ring.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class RoundRobin(Generic[T]):
         return self._ready.take() if self._ready else None
 
     def _place(self, member: Sequencer[T]) -> None:
-        """Put a member into the queues that match when its items can be taken."""
+        """Put a member into the queues of ready or waiting members, depending on the times of its items."""
         due, hurry = member.times()
         if due <= self._at:
             self._waiting.drop(member)

@@ -60,7 +60,7 @@ _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
 class State(Enum):
-    """The state of an active site. The docstring of this module describes each state."""
+    """The state of an active site."""
 
     RESOLVING = "resolving"
     ROBOTS = "robots"
@@ -344,7 +344,7 @@ class ActiveSite:
         return []
 
     def _prepare(self, batch: Batch) -> list[FileRequest]:
-        """Fetch robots.txt if it is needed, else open the site; wait if the site is blocked."""
+        """Wait if the site is blocked; else fetch robots.txt if it is needed, or open the site."""
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
             self._state = State.SHUT
             return self.files.give_up("busy")

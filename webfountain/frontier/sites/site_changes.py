@@ -71,7 +71,7 @@ class SiteChanges:
         """Numbers of first fetches, by class of URL."""
 
     def stored(self, state: SiteState) -> SiteState:
-        """Return `state` with these counts."""
+        """Return `state` with the current counts."""
         return msgspec.structs.replace(
             state,
             changes=self.count,
@@ -90,8 +90,8 @@ class SiteChanges:
         """Count the visit to a page; `before` is the page's record before the visit. Return the visit, with the next
         due time if the page is gone.
 
-        A fetch is worth its cost if, thanks to it, copies are out of date for at least `price` fewer seconds. If
-        `price` is None, the price of an average page of the site is used. `believed` is the change interval that is
+        A fetch is worth its cost if it makes the time for which copies are outdated at least `price` seconds shorter.
+        If `price` is None, the price of an average page of the site is used. `believed` is the change interval that is
         assumed before any observation.
         """
         if visit.record.checks > before.checks:

@@ -110,7 +110,7 @@ class SitePages:
         self.served += 1
 
     def settled(self, many: int) -> None:
-        """Record the end of `many` settled pages or fetched files."""
+        """Count `many` settled pages or fetched files as finished."""
         self.under_way -= many
 
     # ------------------------------------------------------------------- leases

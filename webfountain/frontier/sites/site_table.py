@@ -135,7 +135,7 @@ class SiteTable:
         return self._timers[0][0] if self._timers else inf
 
     def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose timer is due. After the caller has processed a site, its needs are recorded."""
+        """Yield each site whose timer is due."""
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:

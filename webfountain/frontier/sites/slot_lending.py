@@ -79,8 +79,8 @@ class SlotLending:
                     self._context.metrics.inc("ant/loans_given")
 
     def _spare(self, site: ActiveSite, at: float, *, unused_s: float) -> int:
-        """Return how many slots a site could lend. A site with few waiting pages, or at a shared address, lends
-        none.
+        """Return how many slots a site could lend. A site with few waiting pages, or at a shared address, lends no
+        slots.
         """
         place = site.place
         group = place.group

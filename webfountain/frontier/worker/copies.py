@@ -47,7 +47,7 @@ class CopyWriter(Stage):
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Record that the records of `copies` are in the store, or will never be."""
+        """Record that the store has the records of `copies`, or will never get them."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
         """Archive answers that are not copies of pages, such as redirects, errors and robots.txt."""

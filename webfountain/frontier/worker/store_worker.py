@@ -244,8 +244,7 @@ class StoreWorker:
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Add counts of the store's pages and sites to the result.
 
-        If the batch does not request counts, use the last known counts. `is_asked` is True if `result.next_site_due` is
-        already known.
+        If the batch does not request counts, use the last known counts.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)
