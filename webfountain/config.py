@@ -2,8 +2,8 @@
 the manual.
 
 The settings describe an installation, such as its folders and its memory. The rules of a crawl are in the policy file.
-Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. If the name of a setting is
-unknown, or its value has a wrong type or is out of range, the crawl does not start.
+Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`), so their values may be strings. An unknown setting, or a
+value of a wrong type or out of range, prevents the start of a crawl.
 """
 
 from __future__ import annotations

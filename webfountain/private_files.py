@@ -1,5 +1,5 @@
-"""Create files that only their owner can read, because a crawl may contain data of an intranet. The module also detects
-memory-mapped files that have become shorter.
+"""Create files that only their owner can read, because a crawl may contain data of an intranet. Detect memory-mapped
+files that have become shorter.
 """
 
 from __future__ import annotations
@@ -73,9 +73,9 @@ def is_stream(path: Path) -> bool:
 def is_cut(path: Path, size: int) -> bool:
     """Return whether a file is now shorter than `size` bytes, for example because a backup was copied over it.
 
-    Call this function before reading a mapped file, because the system kills a process that reads beyond the end of the
-    file (SIGBUS). A deleted or replaced file is no danger, because a process that has mapped the file still reads the
-    old content.
+    Call this function before each read of a mapped file, because a read beyond the end of the file kills the process
+    (SIGBUS). A deleted or replaced file is no danger, because a process that has mapped the file still reads the old
+    content.
     """
     try:
         return path.stat().st_size < size

@@ -35,8 +35,7 @@ _NOT_PUBLIC_4: Final = tuple(
     )
 )
 """Blocks that are not public: the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of
-2025. Python's own table (`is_global`) is not used, because patch releases of Python may change it, and the security of
-a crawl depends on the table.
+2025. Python's own table (`is_global`) is not used, because patch releases of Python may change it.
 """
 _GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
 """All IPv6 addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). IPv6
@@ -71,8 +70,8 @@ def is_address(host: str) -> bool:
 def is_public_address(address: str) -> bool:
     """Return whether a text is the IP address of a public unicast host.
 
-    If an IPv6 address contains an IPv4 address (mapped, 6to4, NAT64), the IPv4 address must be public too, because a
-    gateway would forward the request to it.
+    An IPv4 address inside an IPv6 address (mapped, 6to4, NAT64) must be public too, because a gateway would forward the
+    request to it.
     """
     try:
         ip = ipaddress.ip_address(address.partition("%")[0])

@@ -92,7 +92,7 @@ class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
-    """A found URL for the store: a seed, a link of a page, the target of a redirect, or an entry of a sitemap.
+    """A URL that was found: a seed, a link of a page, the target of a redirect, or an entry of a sitemap.
 
     `source` is the canonical URL of the linking page, or "" for seeds and entries of sitemaps. `importance` decides the
     position in the never-crawled queue (`store.contract.class_of`). `request` is the request of a Scrapy project as
@@ -169,7 +169,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy."""
     immediate: int | None = None
-    """Position among the URLs that are fetched before all others of the site; None for other pages."""
+    """Position in the queue of URLs that are fetched before the rest of the site; None if not in that queue."""
     scores: tuple[float, ...] = ()
     """Similarity to the policy's topic, and number of links from the nearest page on topic; () without a topic. Before
     the first fetch, the similarity is computed from the URL and the words of links to the page."""
@@ -398,7 +398,7 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     owner: str | None = None
     """The ant that crawls the site now, or None."""
     immediate: int = 0
-    """Number of URLs, including leased ones, that are fetched before all others of the site."""
+    """Number of URLs, including leased ones, that are fetched before the rest of the site."""
     epoch: int = 0
     """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0 for the
     order of arrival."""

@@ -3,10 +3,10 @@
 Scrapy's components for offsite links, robots.txt, depth, URL length and duplicates are switched off, because the
 frontier does this work. The components for compression, timeouts and the User-Agent are switched off, because the
 download handler does this work. Switched-off components are removed from Scrapy's ``*_BASE`` settings. Scrapy would
-still import a component that is only set to None, and these imports took a fifth of the CPU time of a start.
+still import a component that is only set to None; such imports took a fifth of a start's CPU time.
 
-REMOTE_CONTROL_ENABLED is off, because Scrapy 2.19 would start a server on loopback that runs any Python code sent to
-it, protected only by a token file.
+REMOTE_CONTROL_ENABLED is off; otherwise, Scrapy 2.19 starts a server on loopback that runs any Python code
+sent to it.
 """
 
 from __future__ import annotations

@@ -146,7 +146,7 @@ def host_of(site: str) -> str:
 
 
 def fingerprint(url: str) -> bytes:
-    """Return a hash of eight bytes of a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
+    """Return an eight-byte hash of a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
     Fingerprints need to be unique only within one site. On a site with 10^7 pages, the probability of a collision is
     3e-6.

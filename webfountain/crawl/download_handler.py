@@ -60,7 +60,7 @@ logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
 """The signal that ends all downloads. The signal's argument `word` becomes the error of each download: "cut" if the
-crawl stops, "lapsed" if this ant's leases are no longer valid.
+crawl stops, "lapsed" if the ant's leases ended.
 """
 
 ABORT_SITES: Final = object()

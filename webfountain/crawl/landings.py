@@ -1,7 +1,7 @@
 """Process each flight from the end of its download to the settling of its page.
 
-A flight ends in three steps: its download ends, the spider compares the page with the stored copy, and the engine is
-done with the request.
+In three steps, the download ends, the spider compares the page with its copy, and the engine is done with the
+request.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request waits in another downloader slot than its host's, so that it does not count as a
-        request to its site.
+        """Record that a request waits in another downloader slot than its host's, and is not counted as a request to
+        its site.
         """
         if not flight.landed and flight.refusal is None:
             self._frontier.sites.flights.count_apart(flight.fetch)

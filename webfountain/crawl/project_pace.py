@@ -4,10 +4,10 @@ Without a collection file, Scrapy's downloader slots apply these settings (`down
 DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS, AutoThrottle and a request's
 `download_slot`.
 
-A site's downloader slot limits how many requests to the site the frontier hands out at a time. If the slot has a delay,
-at most one request waits in the slot's queue, so that requests to a slow site do not fill the engine. A site may be
-delayed longer by Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR or an unavailable robots.txt.
-A rule that delays a site is logged once for the site.
+A site's downloader slot limits how many requests to the site the frontier hands out at a time. If a slot has a delay,
+at most one request waits in its queue, so that slow sites do not fill the engine. A site may be delayed longer by
+Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR or an unavailable robots.txt. A rule that delays
+a site is logged once for the site.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Keep the requests of a Scrapy project's spider in the frontier, and restore them when they are leased.
 
-If a class or callback of a stored request is missing, the request stays in the queue for another version of the
-project. A damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that
-the store already knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A
-known request that may not be made again is dropped, as by Scrapy's duplicate filter.
+A stored request whose class or callback is missing stays in the queue for another version of the project. A damaged
+request is settled without being made. After each batch, `KnownRequests` processes the requests that the store already
+knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A known request
+that may not be made again is dropped, as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations
@@ -240,9 +240,7 @@ class ProjectRequests:
         return self._stored.put(request, url, unique=unique, parent=origin)
 
     def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
-        """Keep the lease of a request whose class or callback is missing, so that another version of the project can
-        make the request.
-        """
+        """Keep the lease of a request whose class or callback is missing, for another version of the project."""
         assert fetch.lease is not None
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)

@@ -65,8 +65,8 @@ class BesideMiddleware(RobotsTxtMiddleware):
     async def robot_parser(self, request: Request) -> RobotParser | None:
         """Return the parser of a site's robots.txt.
 
-        Scrapy 2.19 applies a robots.txt only to the first of several waiting requests, so the requests to a site are
-        processed one after another.
+        The requests to a site are processed one after another, because Scrapy 2.19 checks only the first of several
+        waiting requests.
         """
         netloc = urlparse_cached(request).netloc
         async with self._turns[netloc]:

@@ -91,9 +91,7 @@ def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | Non
 
 
 def _folder_bytes(folder: Path) -> int | None:
-    """Return the size of all files in a folder tree, in bytes, or None if the folder is absent or has too many
-    files.
-    """
+    """Return the size of all files in a folder tree, in bytes, or None if the folder is missing or too large."""
     total, left = 0, MAX_FILES
     folders = [(str(folder), _DEPTH)]
     while folders:

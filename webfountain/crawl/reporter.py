@@ -97,7 +97,7 @@ def report_of(session: Session, *, seconds: float, startup_seconds: float, reaso
 def peak_rss_bytes() -> int:
     """Return the peak resident memory of this process, bytes.
 
-    On Linux, `ru_maxrss` also counts the parent process's memory at the fork, so it is used only if there is no other
+    On Linux, `ru_maxrss` includes the parent process's memory at the fork, so it is used only if there is no other
     source.
     """
     try:

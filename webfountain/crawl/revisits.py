@@ -1,9 +1,9 @@
 """The time after which a request may be made again, from its `meta["revisit"]`.
 
-A request that the store already knows is usually dropped. If `meta["revisit"]` is an interval (seconds, or a text such
-as "12h" or "7d"), the request may be made again once this interval has passed since its last fetch. With
-`meta["revisit"]` = "always", the request is made once in each run that yields it. With WEBFOUNTAIN_RECRAWL, an interval
-in `meta["revisit"]` replaces the learned interval, and "never" forbids repetition.
+A request that the store already knows is usually dropped. An interval in `meta["revisit"]` (seconds, or a text such as
+"12h" or "7d") is the time after which the request may be made again. With `meta["revisit"]` = "always", the request is
+made once in each run that yields it. With WEBFOUNTAIN_RECRAWL, an interval in `meta["revisit"]` replaces the learned
+interval, and "never" forbids repetition.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class PoissonCheck(msgspec.Struct, frozen=True):
 
 
 class GroupEvolution(msgspec.Struct, frozen=True):
-    """Answers to the four questions for one group of pages."""
+    """Answers to the four questions of Cho 2000 for one group of pages."""
 
     pages: int
     """Number of visible spans of pages. A page that vanished and came back counts once for each span."""
@@ -98,7 +98,7 @@ class Evolution(msgspec.Struct, frozen=True):
 
 
 def evolution(observation: Observation, *, group_by: GroupBy = "site") -> Evolution:
-    """Answer the four questions for all pages and for each group.
+    """Answer the four questions of Cho 2000 for all pages and for each group.
 
     Source: Cho 2000, sections 3.1-3.4.
     """

@@ -7,9 +7,9 @@ Life of a policy file
 valid file gives a `Collection`. For an invalid file, `errors` writes a message of one line that names file, key and
 value.
 
-A `Judge` decides for each URL: it gives the URL a policy and a trust value, or a reason to refuse the URL. The parts of
-a judge are in `scope`, `url_rules` and `rules`. `patterns` compiles regular expressions; `linear_syntax` translates
-them so that a search takes time linear in the text.
+A `Judge` gives each URL a policy and a trust value, or a reason to refuse the URL. The parts of a judge are in `scope`,
+`url_rules` and `rules`. `patterns` compiles regular expressions; `linear_syntax` translates them so that a search takes
+time linear in the text.
 
 After each fetch, `switches` decides whether the page gets another policy. `provenance` records why a page has its
 policy.

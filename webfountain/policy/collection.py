@@ -125,9 +125,7 @@ class Collection:
 
     @property
     def is_trusting(self) -> bool:
-        """Return whether new pages are ordered by trust, because several policies are in use, trust fades along links,
-        or a ``[[rule]]`` sets trust.
-        """
+        """Return whether new pages are ordered by trust."""
         used = self.policies_in_use
         fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
         return fades or len(used | {"default"}) > 1 or any(rule.trust is not None for rule in self.tables.rule)
@@ -216,8 +214,8 @@ def _seed(url: str, place: str) -> str:
 
 
 def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
-    """Yield the seeds of a file with one URL per line; ``#`` at the beginning of a line or after a blank starts a
-    comment.
+    """Yield the seeds of a file with one URL per line. A comment starts with ``#``, at the beginning of a line or after
+    a blank.
     """
     try:
         with file.open(encoding="utf-8-sig") as lines:

@@ -1,4 +1,4 @@
-"""Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
+"""Read a policy file at the start of a crawl or after an edit, and return a `Collection`.
 
 A key that a policy omits comes from the policy that `extends` names, else from the preset with the policy's name
 (favor, default, distrust). A list or table in a policy replaces the inherited list or table; the two are not merged.
@@ -7,8 +7,8 @@ Conditions that types cannot express are checked separately. For example, `max_d
 and each named policy must exist.
 
 A crawl polls its policy file and its seeds file with `stat`, and reads them only after an edit. An invalid edit is
-refused as a whole. Valid edits of seeds, scope, policies, rules and switches take effect at once, and edits of other
-keys (`AT_NEXT_START`) at the next start.
+refused as a whole. Valid edits of seeds, scope, policies, rules and switches take effect at once. Edits of the keys in
+`AT_NEXT_START` take effect at the next start.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Compile the rules of a policy that decide which differences between two copies of a page count as a change.
 
 When two copies are compared, the parts that do not count are removed from both. The current rules are applied even to
-the old copy, so that an edit of the rules does not look like a change of the page.
+the old copy, so that an edited rule does not look like a changed page.
 """
 
 from __future__ import annotations

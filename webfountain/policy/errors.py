@@ -113,7 +113,6 @@ def _type_at(place: str, root: type[msgspec.Struct]) -> msgspec.inspect.Type:
 
 
 def _member(kind: msgspec.inspect.UnionType, step: str) -> msgspec.inspect.Type:
-    """Return the type of one field of a table, or of an item of a list, within a union type."""
     for each in kind.types:
         if isinstance(each, msgspec.inspect.StructType):
             return _field(each, step)

@@ -1,9 +1,8 @@
 """Decide whether a URL belongs to the collection, and which policy and trust the URL gets.
 
 Each URL is judged when it is found, and again before it is fetched. URLs are judged in batches. All URLs of a batch
-come from one *origin*: a seed list, a page's links, a redirect, a sitemap, or the queue of an earlier policy file. A
-verdict depends only on the collection, the URL and the origin. URLs of one batch share verdict objects, because a crawl
-judges very many links.
+come from one *origin*: a seed list, a page's links, a redirect, a sitemap, or the queue. A verdict depends only on the
+collection, the URL and the origin. URLs of one batch share verdict objects, because a crawl judges very many links.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
@@ -69,8 +68,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _CompiledPolicies:
-    """The compiled rules of one collection. An edit of the policy file replaces this object as a whole, so that no
-    batch is judged by two versions of the rules.
+    """The compiled rules of one collection. An edit of the policy file replaces the whole object, so that no batch is
+    judged by two versions of the rules.
     """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
@@ -276,8 +275,7 @@ class Judge:
         """Return the trust of a page that a switch moves to another policy.
 
         If the new policy has more trust than the old policy, the page gets at least the new policy's trust. If the new
-        policy has less trust, the page gets at most the new policy's trust (Policies 2006: "to distrust, or the other
-        way around").
+        policy has less trust than the old policy, the page gets at most the new policy's trust (Policies 2006).
         """
         law = self._law
         own, given = law.rules(policy).table.trust, law.rules(to).table.trust

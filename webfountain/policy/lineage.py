@@ -18,7 +18,7 @@ judge's rules for links:
 5. A page stays as it is if it has another origin, or if its parent was forgotten.
 
 Records of earlier versions of webfountain do not say how a page was discovered, so the origin of the page is guessed.
-If the division of trust among a page's links is not recorded, the page's trust is never raised.
+If a page's record does not say how many links shared its parent's trust, the page's trust is never raised.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ _SAME: Final = 1e-9
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of all that decides the policy and trust of known pages: keys of the policy file, and the content
-    `seeds` of the seeds file. If the hash is unchanged after an edit, no known page gets another policy.
+    """Return a hash of all that decides the policy and trust of known pages. `seeds` is the content of the seeds file.
+    If the hash is unchanged after an edit, no known page gets another policy.
     """
     tables = collection.tables
     policies = {

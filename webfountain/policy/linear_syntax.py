@@ -3,10 +3,10 @@ r"""Translation of Python's regular expressions to RE2, which searches in time l
 Python's own parser reads an expression. Each character class is replaced by the ranges of code points that Python
 matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
-RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. Each
-expression has two translations. The *plain* form is for ASCII texts without a line feed at the end, such as URLs, on
-which Python and RE2 agree. The *full* form is for texts with characters outside ASCII or with a last line feed. Before
-a text is searched for the full form, some of its characters are replaced (`Spelling`):
+RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. The
+*plain* form is for ASCII texts without a line feed at the end, such as URLs, on which Python and RE2 agree. The *full*
+form is for texts with characters outside ASCII or with a last line feed. Before a text is searched for the full form,
+some of its characters are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -50,8 +50,8 @@ _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that RE2 may make for all repeats of one expression, such as ``{3,5}``, to bound the search
-time per character of a text.
+"""Maximum number of copies that RE2 may make for the repeats of one expression, such as ``{3,5}``; it bounds the search
+time.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)

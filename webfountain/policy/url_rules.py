@@ -54,9 +54,7 @@ _MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
 _YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
 _TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
 _CENTURIES: Final = (re.compile(r"19[0-9]{2}"), re.compile(r"2[01][0-9]{2}"))
-"""Expressions that find a year from 1900 to 2199. Two expressions that start with literal digits take 3 µs for the URLs
-of a page, and one expression joined by ``|`` takes 11 µs.
-"""
+"""Expressions that find a year from 1900 to 2199."""
 _DATE: Final = re.compile(
     rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
     rf"|(?<![0-9a-z])(?:[0-3]?[0-9]|{_MONTH_NAME})[-/_.]{_YEAR}(?![0-9])"  # 11-2026, 20.11.2026, november-2026

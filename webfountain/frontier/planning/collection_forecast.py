@@ -5,8 +5,8 @@ estimates how long the page had been obsolete. `core.forecast` forecasts the obs
 cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
 (`fresh_share`).
 
-If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count of such
-pages is not exact: if two ants settle pages at the same moment, one update may be lost.
+If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count of pages
+whose last fetch failed is not exact, because ants that settle pages at the same moment may lose an update.
 """
 
 from __future__ import annotations

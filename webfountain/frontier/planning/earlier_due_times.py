@@ -41,8 +41,8 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 
 class EarlierDueTimes(Order):
     """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
-    seconds. The checks every `every_s` seconds find sites that another ant parked under an old plan. If several ants
-    crawl together, only one requests checks of the parked sites.
+    seconds. The regular checks, every `every_s` seconds, find sites that another ant parked under an old plan. If
+    several ants crawl together, only one requests checks of the parked sites.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class ParkedSites(Stage):
         return self._after is None
 
     def restart(self) -> None:
-        """Begin a pass over the parked sites, or begin it as soon as the pass in progress has ended."""
+        """Begin a pass over the parked sites as soon as no other pass is in progress."""
         if self._after is None:
             self._after = ""
         else:

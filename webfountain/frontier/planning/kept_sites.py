@@ -221,7 +221,7 @@ class KeptSites:
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether the next window should be loaded: the current one has been in memory long enough, has no urgent
+    """Return whether the next window should be loaded: the current window was in memory long enough, has no urgent
     pages or is too large.
     """
     windows = site.windows

@@ -241,7 +241,7 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets, which continue the last plan's clocks or, without a plan, the buckets'
+    """Return the phase clocks of all buckets, continued from the last plan's clocks or, before the first plan, from
     nominal rates.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)

@@ -69,10 +69,8 @@ class PageSupply:
         return self._demand
 
     def best(self, pages: int, at: float) -> tuple[float, float]:
-        """Return two urgencies, in seconds: an upper bound for all pages that are not due, and the `pages`-th highest
+        """Return two urgencies, in seconds: an upper bound for pages that are not due, and the `pages`-th highest
         urgency on sites without due pages.
-
-        If sites without due pages have fewer than `pages` pages, the `pages`-th highest urgency is 0.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -85,8 +83,8 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """If few pages are due, make due the pages in memory whose urgency reaches the price, within the budget. Return
-        the keys of the pages that were made due, by site.
+        """If few pages are due, make urgent pages in memory due, as far as the budget allows. Return the keys of the
+        pages that were made due, by site.
         """
         if at < self._called_at:
             return {}

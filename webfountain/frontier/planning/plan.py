@@ -48,7 +48,7 @@ class Bounds:
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
         """Return a time for each lane: a page of the lane is due at `at` if its last crawl was before that time.
-        `latest` contains the times of the bucket lanes as they would be without the bounds.
+        `latest` contains the times of the buckets' lanes as they would be without the bounds.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
@@ -168,8 +168,7 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return (p, 1 - p): the shares of fetches that go to the never-crawled queue and to the recrawl queue.
 
-        Return (1, 0) if the plan leaves almost no never-crawled pages at the end of the period, so that new pages are
-        fetched at once.
+        Return (1, 0) if the plan leaves almost no never-crawled pages, so that new pages are fetched at once.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):

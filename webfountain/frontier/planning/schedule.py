@@ -85,7 +85,7 @@ class Spending(NamedTuple):
     """How the budget of fetches was used since the last check."""
 
     planned: float
-    """Number of fetches that the plan allowed."""
+    """Number of fetches that the plan allowed since the last check."""
     unspent: float
     """Number of planned fetches that were not made since the last check that made more pages due."""
     waiting: int

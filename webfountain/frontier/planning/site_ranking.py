@@ -1,5 +1,4 @@
-"""The ranking of one site: how urgent each page is, which pages are due but not fetched yet, and when other pages
-become urgent.
+"""The ranking of one site: how urgent each page is, which pages are due, and when the next page becomes urgent.
 
 A ranking contains the result of the last computation (`reckoning`), and records which pages were made due or fetched
 after it. Urgencies and prices are in seconds, and times in UTC seconds.

@@ -1,10 +1,10 @@
 """Divide a very large site into windows, of which only one is in memory.
 
-A window contains the pages of one range of keys, and is in memory during its turn. If a fetched page is in a window
-outside memory, only the result of the fetch is kept in memory. All turns are equally long, and each window has one turn
-in `UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price
-suits all windows. If many pages of one window change together, the change rates of another window are raised only at
-its next turn.
+A window contains the pages of one range of keys. If a fetched page is in a window outside memory, only the result of
+the fetch is kept in memory. The windows are in memory in turn, for equally long, and each window once in
+`UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price suits
+all windows. If many pages of one window change together, the change rates of another window are raised only when that
+window is loaded.
 
 Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
@@ -28,12 +28,12 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A full window takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""The turn of a window without urgent pages ends early, by at most this share of `turnaround_s`. When windows without
-urgent pages kept their full turn, up to 5 % of the planned fetches were not made.
+"""A window without urgent pages leaves memory early, by at most this share of `turnaround_s`. When windows without
+urgent pages stayed in memory for their full time, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Maximum number of fetch results that wait for windows outside memory; if more wait, the window with the most results
-is loaded next.
+"""Maximum number of fetch results that wait for windows outside memory before the window with the most results is
+loaded.
 """
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows; no msgpack array starts with them."""
@@ -53,7 +53,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     hand: int
     others: list[int]
-    """Numbers of the windows outside memory, in the order of their turns."""
+    """Numbers of the windows outside memory, in the order in which they are loaded."""
     turn_at: float
     """Time at which the next window should be loaded, UTC seconds."""
     taken_at: float
@@ -122,12 +122,12 @@ class Windows(msgspec.Struct, array_like=True):
         return terms.turnaround_s / (1 + len(self.others))
 
     def is_time(self, terms: UrgencyTerms, at: float) -> bool:
-        """Return whether the current window's turn is over."""
+        """Return whether the current window has been in memory for its full time."""
         return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
 
     def early_at(self, terms: UrgencyTerms) -> float:
-        """Return the earliest time at which the turn of a window without urgent pages may end, or inf if there is only
-        one window.
+        """Return the earliest time at which a window without urgent pages may leave memory, or inf if there is only one
+        window.
         """
         return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
 
@@ -138,8 +138,8 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """If the window of a fetched page is not in memory, keep the result of the fetch until the window is loaded,
-        and return True.
+        """If the window of a fetched page is not in memory, keep the result of the fetch for the window, and return
+        True.
         """
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False

@@ -1,8 +1,8 @@
 """Values from which the urgencies of all sites are computed, and the times of these computations.
 
 Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
-visits to a page, but at least a fiftieth of a period and at most a period. The steps of different sites begin at
-different moments, so that not all sites are computed at once. Times are UTC seconds.
+visits to a page, within bounds of a fiftieth of a period and a period. The steps of different sites begin at different
+moments, so that not all sites are computed at once. Times are UTC seconds.
 
 A site is searched for urgent pages when one of its pages may have become urgent. A site is also searched at regular
 intervals, because the price of a fetch may have fallen.
@@ -52,7 +52,9 @@ LESSONS: Final = 0.25
 REST: Final = 2.0
 """The minimum time between two computations of a site's urgencies is at most this many steps."""
 AT_LEAST: Final = 50.0
-"""The urgencies of this many sites per second may be computed even with a small budget, which takes 0.5 % of a core."""
+"""Even with a small budget, the urgencies of this many sites may be computed per second, which takes 0.5 % of
+a core.
+"""
 TOGETHER: Final = 40
 """Approximate number of sites that are searched for urgent pages at the same moment.
 """

@@ -4,8 +4,8 @@ A page is urgent if its urgency reaches the price of a fetch. An urgent page is 
 queue (the lane ADVANCED). The loop thread adjusts the price (`core.fetch_price`). Urgencies and prices are in seconds,
 and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-Usually the results of fetches are used when their site is next searched for urgent pages. The urgencies of a site with
-due pages are computed again after changes, because pages that are not due may have become more urgent.
+Usually the results of fetches are used when their site is next searched for urgent pages. After a change, the urgencies
+of a site are computed again even if the site has due pages, because other pages may have become more urgent.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ __all__ = [
 RELEASE: Final = 64
 """Maximum number of pages of a site that overtake its due pages in one batch."""
 OUTRANKS: Final = 2.0
-"""If a page is more than this many times as urgent as a due page, the page is fetched before the due page."""
+"""A page that is more than this many times as urgent as a due page is fetched before the due page."""
 KEEP: Final = 0.002
 """A site is saved when the number of unsaved fetches reaches this share of its pages. Sites with up to 500 pages are
 saved after every fetch.
@@ -199,9 +199,10 @@ class UrgentPages:
         """Adjust the urgencies of a site's pages by their dates in a sitemap or feed. `later` says for each page
         whether its date is later than the time of the stored copy.
 
-        Return the keys of pages outside memory with dates later than their copies; the caller must make these pages
-        due. Return no key if the site's dates were not reliable before, or if half of the dates are later than the
-        copies. If pages are not chosen by urgency, return the keys of all pages with dates later than their copies.
+        Return the keys of pages that are outside memory and have dates later than their copies; the caller must make
+        the pages due. Return no key if the site's dates were not reliable before, or if half of the dates are later
+        than the copies. If pages are not chosen by urgency, return the keys of all pages with dates later than their
+        copies.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]

@@ -138,9 +138,9 @@ class UrgentSite:
         """Adjust the urgencies of pages by their dates in a sitemap or feed. `later` says for each page whether its
         date is later than the time of the stored copy.
 
-        Return the keys of pages outside memory with dates later than their copies; the caller must make these pages
-        due. Return no key if the site's dates were not reliable before. Dates are not reliable if, for example, a
-        sitemap gives all pages today's date.
+        Return the keys of pages that are outside memory and have dates later than their copies; the caller must make
+        the pages due. Return no key if the site's dates were not reliable before. Dates are not reliable if, for
+        example, a sitemap gives all pages today's date.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -173,7 +173,7 @@ class UrgentSite:
             self.drop(self.pages.key(page))
 
     def number_new_pages(self) -> None:
-        """Number the pages that were fetched for the first time."""
+        """Give numbers to the pages that were fetched for the first time."""
         records = {key: record for key, record in self.met.items() if self.pages.number(key) is None}
         self.met.clear()
         if not records:
@@ -216,7 +216,7 @@ class UrgentSite:
         return not (self.observed or ranking.has_grown) and ranking.is_of_step(at) and ranking.is_known
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
-        """Return whether urgencies must be computed again to find the pages that reach the price."""
+        """Return whether urgencies must be computed again to find the pages whose urgency reaches the price."""
         ranking = self.ranking
         if not ranking.reaches or (price <= ranking.most and not ranking.is_known):
             return True

@@ -99,7 +99,7 @@ class Replay:
     alive: Pages
     fetches: Pages
     found: Pages
-    """Number of fetches that found the page obsolete."""
+    """Number of fetches that found an obsolete page."""
     weighted_obsolete: npt.NDArray[np.float64]
     """Sum of the importance of all obsolete pages."""
     weighted_alive: npt.NDArray[np.float64]
