@@ -2,7 +2,7 @@
 
 Whoever receives a body calls `release` after the body was examined.
 
-**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above this share, no connection
+**Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above `OPEN_SHARE`, no connection
 reads, and TCP makes the servers stop sending. When bodies are released, as many paused connections resume as the budget
 has room for. Connections in the middle of a body resume first.
 

@@ -56,7 +56,7 @@ class Sink(Protocol):
         """Return whether enough of the body was received to end the exchange successfully."""
 
     def take(self, data: bytes) -> None:
-        """Add the next bytes of the body. Raise BadResponse if these bytes cannot be used."""
+        """Add the next bytes of the body. Raise BadResponse if `data` cannot be used."""
 
     def end(self) -> bytes:
         """Return the complete body. Raise BadResponse if the body is incomplete."""

@@ -37,7 +37,7 @@ _NO_BODY: Final = frozenset({204, 304})
 
 class ResponseReader:
     """Reader of one response. After each call of `feed`, the attributes `status`, `headers` and `complete` are current.
-    When the response is complete, `keep_alive` and `rest` are valid, too.
+    `keep_alive` and `rest` are valid only when the response is complete.
 
     `headers` contains the headers in order, with lower-case names, and values decoded as latin-1. `length` is the
     Content-Length, or None if it is missing or the body is chunked. `feed` removes the transfer coding of the body, but

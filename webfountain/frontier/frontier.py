@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Longest time for which a stopped crawl waits for an answer of the store, in seconds."""
+"""Longest time for which a stopped crawl waits for an answer from the store, in seconds."""
 
 
 class Frontier:

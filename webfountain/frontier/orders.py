@@ -247,7 +247,7 @@ class SiteSupply(Order):
 
     def before_send(self, batch: Batch) -> None:
         """Park the sites that have nothing due or must be left alone. If the active list is full and other sites are
-        due, also park sites that have had many fetches.
+        due, park sites that have had many fetches.
         """
         sites = self._sites.sites
         is_full = self._due <= batch.at and not self._sites.room()

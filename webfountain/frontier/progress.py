@@ -52,7 +52,7 @@ _BURST: Final = 0.02
 """Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
 """If a busy machine stalls the process for up to this time, in seconds, the process makes up for the missed fetches,
-even if periods are short. The process makes up for at most _STALL_SHARE of a period's fetches at once.
+even if periods are short. After a stall, the process makes up for at most the share _STALL_SHARE of a period's fetches.
 """
 _STALL_SHARE: Final = 0.2
 

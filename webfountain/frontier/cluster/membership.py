@@ -47,8 +47,8 @@ UNEVEN: Final = 0.25
 """An ant's number of sites may differ from the mean by this share of the mean."""
 SPARE_SITES: Final = 2
 FEW: Final = 16
-"""With up to this many ants, each ant reads the notes of all ants. With more ants, only one ant reads the notes,
-because the cost would otherwise grow with the square of the number of ants.
+"""With up to this many ants, each ant reads the notes of all ants. Among more than `FEW` ants, only one reads the
+notes, because the cost would otherwise grow with the square of their number.
 """
 
 

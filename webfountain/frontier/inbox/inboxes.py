@@ -119,7 +119,7 @@ class Inbox(Notes):
         return path
 
     def waiting(self, at: float = 0.0) -> list[ReceivedNote]:
-        """Return the waiting notes, oldest first. Any other file is renamed to `.refused`."""
+        """Return the waiting notes, oldest first. A file that is not a note is renamed to `.refused`."""
         try:
             names = sorted(os.listdir(self._folder))
             self._was_busy = False
@@ -188,7 +188,9 @@ class Inbox(Notes):
 
 
 def _bytes_of(path: Path) -> bytes:
-    """Return the content of a regular file of at most MOST_BYTES bytes. Raise OSError for any other file."""
+    """Return the content of a regular file of at most MOST_BYTES bytes. Raise OSError if the file is not regular or is
+    too large.
+    """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with open(descriptor, "rb") as file:
         found = os.fstat(descriptor)

@@ -36,7 +36,7 @@ __all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "lo
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
-"""An ant that pauses for longer than this, in seconds, while it loads seeds counts as dead."""
+"""If an ant pauses for longer than this, in seconds, while it loads seeds, the ant counts as dead."""
 _LOADED_S: Final = 60.0
 """After one ant has loaded the seeds, no other ant loads them again for this time, in seconds."""
 

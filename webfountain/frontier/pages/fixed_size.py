@@ -3,10 +3,10 @@
 If a collection is full, a more important known page replaces its least important page (the refinement decision of Cho
 2000).
 
-A *sweep* reads all records, some with each batch. A sweep counts the known pages in each class of importance, and finds
-the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known pages
-are in it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page is
-evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
+A *sweep* reads all records, a few with each batch. A sweep counts the known pages in each class of importance, and
+finds the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known
+pages are in it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page
+is evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
 evicted, the page is made due, so that the site becomes active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
@@ -177,7 +177,9 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first refills get it."""
+        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first refills are filled
+        first.
+        """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
         asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
@@ -192,10 +194,10 @@ class Replacement(Stage):
         return found
 
     def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
-        """Lease new pages for a full collection, and evict a less important page for each of them.
+        """Lease new pages for a full collection, and evict a less important page for each new page.
 
-        If too few pages can be evicted now, give some new pages back. Make pages of inactive sites due, so that these
-        sites become active.
+        If too few pages can be evicted now, give the leases of some new pages back. Make pages of inactive sites due,
+        so that these sites become active.
         """
         least = _class(self._candidates[-1].importance) if self._candidates else 0
         bar = CLASSES if self._bar is None else self._bar
@@ -223,8 +225,8 @@ class Replacement(Stage):
         return left
 
     def _evict(self, many: int, *, better: int, at: float) -> int:
-        """Evict up to `many` pages of active sites, the least important first, for pages of the class `better`. Return
-        the number of evicted pages.
+        """Evict up to `many` pages of active sites, the least important first, to make room for pages of the class
+        `better`. Return the number of evicted pages.
         """
         going: dict[str, list[bytes]] = {}
         kept: list[_Candidate] = []

@@ -4,8 +4,8 @@ A child process reads bodies that may take long (`sandbox.reader`). If the crawl
 page, the next process examines this page alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the waiting site
-that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. All sites
-that take much longer than others share one thread.
+that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. Sites whose
+bodies take much longer to read all share one thread.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class GuardedExaminer:
                 return await self._reader.run(partial(self.examine, fetched), size=size)
 
     def cut_short(self) -> None:
-        """Stop examining. Pages that are not examined yet are fetched again in the next crawl."""
+        """Stop examining. Pages that are not examined when the crawl ends are fetched again in the next crawl."""
         self._reader.close()
 
     def close(self) -> None:

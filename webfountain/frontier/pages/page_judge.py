@@ -38,7 +38,7 @@ _BY_HAND: Final = arrived("now")
 
 class PageJudge:
     """Judges examined pages. `duplicates` returns the share of duplicates among a site's pages. `logs` is True if the
-    crawl keeps a link log, for which refused links are needed, too.
+    crawl keeps a link log, which needs the refused links.
     """
 
     def __init__(self, judge: Judge, topics: Topics, *, duplicates: Callable[[str], float], logs: bool) -> None:

@@ -265,8 +265,8 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make crawled pages that the policy file refuses due at once, so that they are removed. Return how many pages
-        were made due.
+        """Make crawled pages due at once if the policy file refuses them, so that they are removed. Return how many
+        pages were made due.
         """
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:

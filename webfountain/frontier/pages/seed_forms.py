@@ -1,7 +1,8 @@
 """Store and log the sites to which seeds redirect.
 
 The examiner finds the sites to which seeds redirect (`Visit.form`), and the judge adds these sites to the scope of the
-crawl. The sites are stored before the seed's page is settled, for other ants and for the next start.
+crawl. A site to which a seed redirects is stored before the seed's page is settled, for other ants and for the next
+start.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The store worker reads sitemaps after the pages of a batch are settled. The judge treats URLs in a sitemap like links
 that are one hop from the seeds. The date of a page (lastmod) is used only if the page's own site lists the sitemap and
-the date is not in the future. `formats.sitemap` parses the file.
+the date is not in the future. `formats.sitemap` parses sitemaps.
 """
 
 from __future__ import annotations
@@ -137,8 +137,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` returns the pages of a site to make due. The second argument of `due` says for each page whether the
-        date in the sitemap is later than our copy.
+        """`due` returns those pages of a site that must be made due. The second argument of `due` says for each page
+        whether the date in the sitemap is later than our copy.
         """
         self._shelf = shelf
         self._due = due
@@ -174,8 +174,8 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages that the sitemap dates later than our copy, because all of them are due in a crawl without a
-    budget.
+    """Return all pages whose date in the sitemap is later than our copy, because all of them are due in a crawl without
+    a budget.
     """
     del site
     return [key for key, is_later in later.items() if is_later]

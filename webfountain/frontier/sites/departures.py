@@ -59,7 +59,7 @@ class Departures:
         """Park the sites that have nothing due or must be left alone. Return the earliest due time of the parked sites.
 
         If the list is full and other sites are due (`is_full`), sites that are blocked or have had many fetches are
-        parked, too.
+        parked.
         """
         at = batch.at
         quiet, resting = self._sites.idle(at)
@@ -120,7 +120,7 @@ class Departures:
     # ------------------------------------------------------------ sites that are lost
 
     def lose(self, name: str, batch: Batch) -> None:
-        """Drop a site that another process took over. The results of its fetches in flight are ignored."""
+        """Drop a site that another process took over. The results of a dropped site's fetches in flight are ignored."""
         site = self._sites.by_name.get(name)
         if site is not None:
             if self._flights.is_of(site):

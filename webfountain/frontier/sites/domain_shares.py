@@ -103,7 +103,7 @@ class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
 
 class DomainShare:
     """One registered domain, with its active sites and its fetches in this period. `elsewhere` counts the fetches of
-    other ants, and `is_open` is True if the domain may have more.
+    other ants, and `is_open` is True if the domain may have more fetches.
     """
 
     __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")

@@ -144,7 +144,9 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules about the delays between requests, for all sites of a crawl. The defaults apply to a collection."""
+    """Rules about the delays between requests, for all sites of a crawl. The default values are those of a crawl with a
+    policy file.
+    """
 
     slots: Callable[[str], int | None] = lambda _: None
     """Function that returns the maximum number of simultaneous requests to a site, or None for
@@ -228,7 +230,7 @@ class SitePoliteness:
         """Process the end of a fetch, and give its slots back to the gates of the site and its address. Return whether
         the site refused the request.
 
-        `address` is the gate that released the fetch, even if the site has moved to another address since.
+        `address` is the gate that released the fetch, even if the site has moved to another address in the meantime.
         """
         rules = self._rules
         min_delay = rules.min_delay if self._pace.keeps_delay else 0.0

@@ -264,8 +264,8 @@ class SiteFiles:
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request sitemaps, because robots.txt is known: waiting ones that robots.txt allows and, if `own` is True,
-        those that robots.txt lists.
+        """Request sitemaps, because robots.txt is known: the waiting sitemaps that it allows and, if `own` is True, the
+        sitemaps that it lists.
 
         Return requests to other sites for their sitemaps, and requests with an error for sitemaps that robots.txt
         forbids.

@@ -44,7 +44,7 @@ PRIVATE: Final = "private-address"
 _HAIR_S: Final = 1e-3
 """A site requests leases this many seconds after a page's due time, because a rounded time could be too early."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of a barred site's pages, by error word. Any other error leads to the outcome "failed"."""
+"""Outcome of a barred site's pages, by error word. Errors that are not listed lead to the outcome "failed"."""
 
 
 class SitePages:
@@ -276,7 +276,7 @@ class SitePages:
         return "refused_by_robots", DISALLOWED
 
     def _note_due(self, record: PageRecord) -> None:
-        """Set the site's timer to the due time of this page, if this time is earlier."""
+        """Set the site's timer to the page's due time, if the due time is earlier."""
         due = self._context.follower.schedule.due(*recrawl_place(record))
         self.wake_at = min(self.wake_at, due + _HAIR_S)
 

@@ -175,7 +175,7 @@ def _is_quiet(site: ActiveSite, state: State) -> bool:
 
 
 class FileRequests:
-    """Requests for files on other sites, which may not be active yet."""
+    """Requests for files on other sites, which may be inactive."""
 
     def __init__(self, sites: SiteTable) -> None:
         self._sites = sites
@@ -190,8 +190,8 @@ class FileRequests:
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file. If the request has an error, deliver it to the sites that
-        wait for the file.
+        """Pass each request to the site that has the file. If a request has an error, deliver the error to the sites
+        that wait for the file.
         """
         for request in requests:
             if request.error is not None:

@@ -151,7 +151,7 @@ class LearnedSites(Stage):
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
-        """Return the data of sites, and of parts of very large sites, that changed since the last call."""
+        """Return the data that changed since the last call, of sites and of parts of very large sites."""
         changed, self._changed = self._changed, {}
         parts, self._parts = self._parts, []
         return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts
