@@ -3,7 +3,7 @@ or input.
 
 Each command is imported only when it is called, so that `webfountain status` does not import Scrapy. Expected errors
 (`WebfountainError`) and errors of the operating system (`OSError`) are shown as one line on standard error. If a
-command ends with a traceback, this is a bug in webfountain.
+command ends with a traceback, webfountain has a bug.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ are allowed.
 
   - `NotConverged`: a numerical iteration did not reach its tolerance
 
-A failed request to a site raises none of these errors; it is recorded as a status or an outcome.
+A failed request to a site raises no error of webfountain; the failure is recorded as a status or an outcome.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class StoreBound(StoreError):
 
 
 class RepositoryError(WebfountainError):
-    """A page's copy could not be written or read. The page is not settled, so it is fetched again when the disk
-    works.
+    """A page's copy could not be written or read. A page without its copy is not settled, and is fetched again when the
+    disk works.
     """
 
 

@@ -175,7 +175,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     the first fetch, the similarity is computed from the URL and the words of links to the page."""
     sketch: bytes | None = None
     """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. A sketch is
-    stored only if some ants cannot read the folders of others."""
+    stored only if some ants cannot read the folders of other ants.
+    """
     trust: float = 0.0
     """Trust of the page, 0 to 1; its links inherit this trust."""
     duplicate_of: str | None = None
@@ -387,8 +388,9 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it. `pages` counts its pages by state, in the order of STATES. `due` is the earliest
-    due time of a URL of the site."""
+    """One site as the store knows it. `pages` counts the site's pages by state, in the order of STATES. `due` is the
+    earliest due time of a URL of the site.
+    """
 
     site: str
     pages: tuple[int, ...]

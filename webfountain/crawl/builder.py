@@ -80,7 +80,7 @@ def store_url(config: FountainConfig, settings: BaseSettings, spider: str, argum
 
     WEBFOUNTAIN_STORE, if set, is the URL of the store. If the project has settings of scrapy-redis, the store is on the
     same Redis server. By default, each spider and each set of spider arguments has its own local folder. Spider
-    arguments that begin with an underscore, such as scrapyd's `_job`, do not change the folder.
+    arguments that begin with an underscore, such as scrapyd's `_job`, do not change the store's folder.
     """
     if config.store != DEFAULT_STORE:
         return config.store

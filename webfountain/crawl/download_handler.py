@@ -5,8 +5,8 @@ costs the least CPU time. Requests of a Scrapy project go through Scrapy's `Base
 connection pool. If a project sets a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY, Scrapy's default handler sends the
 request.
 
-By default, TLS certificates are not verified, as in Scrapy. A collection can require verified certificates with
-`network.verify_tls`, and a project can with DOWNLOAD_VERIFY_CERTIFICATES. The handler refuses connections to private
+By default, TLS certificates are not verified, as in Scrapy. `network.verify_tls` of a collection, or
+DOWNLOAD_VERIFY_CERTIFICATES of a project, requires verified certificates. The handler refuses connections to private
 addresses if the collection file does not set `network.allow_private`. Without a collection file, private addresses are
 allowed, and WEBFOUNTAIN_ALLOW_PRIVATE=False forbids them.
 """

@@ -1,7 +1,6 @@
 """Process each flight from the end of its download to the settling of its page.
 
-In three steps, the download ends, the spider compares the page with its copy, and the engine is done with the
-request.
+A flight goes through three steps: download, comparison of the page with its copy, end of the request in the engine.
 """
 
 from __future__ import annotations

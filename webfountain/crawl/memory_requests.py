@@ -146,8 +146,8 @@ class MemoryRequests:
         return orphans
 
     def made_before(self, place: bytes) -> Iterator[Flight]:
-        """Drop a request that was already made in an earlier run. Yield the flights that waited only for this request
-        and may now be settled.
+        """Drop a request that was already made in an earlier run. Yield the flights that waited only for the dropped
+        request, and may now be settled.
         """
         taken = self._requests.pop(place, None)
         if taken is None:

@@ -1,4 +1,4 @@
-"""Read pickles as data, without running code in them, for entries of scrapy-redis's queue.
+"""Read the pickles in scrapy-redis's queue as data, without running code in them.
 
 A pickle is a program that may call any named function. The reader accepts only a few containers and time classes of the
 standard library, and refuses all other names. The number of values in a pickle is limited, because a few bytes may

@@ -1,6 +1,6 @@
 """Resolve host names with the reactor's resolver, as Scrapy does.
 
-DNS_RESOLVER names the class of the reactor's resolver. The default class knows only IPv4, waits at most DNS_TIMEOUT,
+DNS_RESOLVER names the class of the reactor's resolver. The default resolver knows only IPv4, waits at most DNS_TIMEOUT,
 and keeps answers in a cache. Crawls of the fountain spider use the system's resolver (`download.resolver`).
 """
 

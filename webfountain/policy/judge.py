@@ -252,7 +252,7 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """Those of the facts language, similarity, duplicates and discovered that some ``[[switch]]`` uses."""
+        """The facts that some ``[[switch]]`` uses, out of language, similarity, duplicates and discovered."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:

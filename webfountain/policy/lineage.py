@@ -5,8 +5,8 @@ while the crawl continues. Before an edit, `policy check --against` uses this mo
 
 Each page was discovered in one way (`policy.provenance`): as a seed, by a link or redirect of one page
 (`PageRecord.source`), by a sitemap, or by a user's request. Known pages form trees: the parent of a page is the page
-through which the page was discovered. The policy, trust and depth of a page follow from those of its parent, by the
-judge's rules for links:
+through which it was discovered. The policy, trust and depth of a page follow from those of its parent, by the judge's
+rules for links:
 
 1. A seed of the file has the policy of its line, the trust of that policy, and depth 0.
 2. A linked page inherits from its parent. If the parent divides its trust among its links, the same division is made

@@ -10,7 +10,7 @@ trust again. Encoded form:
 - 4 bytes: time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
 - varint: number of accepted links that shared the trust of the linking page; left out if there is no room
 
-In a record of an earlier version of webfountain, the field is empty and the provenance is unknown.
+A record of an earlier version of webfountain contains no provenance.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Apply the rules of one policy to a URL: accept the URL, or return the first reason to refuse it.
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and the page that links to it, so that a resumed crawl refuses the same URLs. Refusals are counted by reason. The
-reasons are:
+and the page that links to it, so that a resumed crawl refuses the same URLs. Refusals are counted
+by reason:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.

@@ -42,7 +42,7 @@ _NOTHING_DUE: Final = (-inf,) * LANES
 class EarlierDueTimes(Order):
     """Decides when the parked sites are checked: at the start, when pages become due earlier, and every `every_s`
     seconds. The regular checks, every `every_s` seconds, find sites that another ant parked under an old plan. If
-    several ants crawl together, only one requests checks of the parked sites.
+    several ants crawl together, a single ant requests the checks of the parked sites.
     """
 
     def __init__(

@@ -193,7 +193,7 @@ def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
 
 
 def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
-    """Divide the budget that the model leaves unused equally among all known pages.
+    """Divide the unused part of the budget equally among all known pages.
 
     Strategy 2 optimises only the end of the cycle, so it may leave a part of the budget of earlier periods unused.
     """
@@ -294,8 +294,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from seeds and sitemaps. The crawl's first period is left out, because most
-    seeds are loaded then.
+    """Return how many URLs per period come from seeds and sitemaps. The crawl's first period is not counted, because
+    most seeds are loaded then.
     """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)

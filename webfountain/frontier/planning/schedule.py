@@ -119,8 +119,8 @@ class Spending(NamedTuple):
 
 
 class Schedule:
-    """Decides which pages are due, and how fetches are divided between the two queues of a site. In this base class, no
-    page is ever due.
+    """Decides which pages are due, and how fetches are divided between the two queues of a site. In the base class
+    `Schedule`, no page is ever due.
     """
 
     __slots__ = ()
@@ -133,8 +133,8 @@ class Schedule:
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return the due time of a page in a lane of its site's recrawl queue. In lanes below ADVANCED, `order` is the
-        time of the page's last crawl, in other lanes its due time.
+        """Return the due time of a page in a lane of its site's recrawl queue. `order` is the time of the page's last
+        crawl in lanes below ADVANCED, and the page's due time in other lanes.
         """
         del lane, order
         return inf

@@ -76,7 +76,7 @@ class SiteRanking:
         self.best, self.most = most, most
         """`best` is an upper bound of all urgencies. `most` is the highest urgency among the pages that are not due."""
         self.asked = asked
-        """Price at the last computation."""
+        """Price at the last computation of the ranking."""
         self.reaches = reaches
         """For each share in `RUNGS`, the earliest time at which a page that is not due can reach that share of `asked`.
         """

@@ -1,10 +1,9 @@
 """Divide a very large site into windows, of which only one is in memory.
 
 A window contains the pages of one range of keys. If a fetched page is in a window outside memory, only the result of
-the fetch is kept in memory. The windows are in memory in turn, for equally long, and each window once in
-`UrgencyTerms.turnaround_s` seconds. Keys are hashes, so each window is a random sample of the site, and one price suits
-all windows. If many pages of one window change together, the change rates of another window are raised only when that
-window is loaded.
+the fetch is kept in memory. In `UrgencyTerms.turnaround_s` seconds, each window is in memory once, and all windows for
+the same time. Keys are hashes, so each window is a random sample of the site, and one price suits all windows. If many
+pages of one window change together, the change rates of another window are raised only when that window is loaded.
 
 Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
@@ -32,9 +31,7 @@ LEAD: Final = 0.25
 urgent pages stayed in memory for their full time, up to 5 % of the planned fetches were not made.
 """
 AWAY: Final = 20_000
-"""Maximum number of fetch results that wait for windows outside memory before the window with the most results is
-loaded.
-"""
+"""If more fetch results than this wait for windows outside memory, the window with the most results is loaded next."""
 _MARK: Final = b"windows:"
 """First bytes of the saved data of a site with windows; no msgpack array starts with them."""
 

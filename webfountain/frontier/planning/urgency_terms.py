@@ -4,7 +4,7 @@ Time is divided into *steps*; within a step, urgencies do not grow. A step is on
 visits to a page, within bounds of a fiftieth of a period and a period. The steps of different sites begin at different
 moments, so that not all sites are computed at once. Times are UTC seconds.
 
-A site is searched for urgent pages when one of its pages may have become urgent. A site is also searched at regular
+A site is searched for urgent pages when one of its pages may have become urgent. Each site is searched at regular
 intervals, because the price of a fetch may have fallen.
 """
 
@@ -61,7 +61,7 @@ TOGETHER: Final = 40
 NEARLY: Final = 0.9
 """Share of the time between two checks that must pass before `PageSupply` counts its pages again."""
 READY_S: Final = 1.0
-"""If checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
+"""If price checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -76,9 +76,7 @@ class UrgencyTerms(NamedTuple):
     shortest: float
     """Shortest time between two fetches of a page that any policy allows, in seconds."""
     weighed: bool
-    """True if urgencies are weighted by the importance of pages; a page without importance gets a weight by its
-    depth.
-    """
+    """True if urgencies are weighted by the importance of pages; a page without importance is weighted by its depth."""
     rests: Mapping[str, float] = {}
     """For each policy, its `revisit.min_interval` minus `shortest`, in seconds."""
 
@@ -108,11 +106,11 @@ class UrgencyTerms(NamedTuple):
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:
-        """Return the terms with a rounded interval, so that many sites can be computed together."""
+        """Return the terms with a rounded interval, so that the urgencies of many sites can be computed together."""
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
-        """Return whether these terms may still be used, although the interval between visits is now `interval`."""
+        """Return whether the terms may still be used, although the interval between visits is now `interval`."""
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:

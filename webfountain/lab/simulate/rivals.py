@@ -57,7 +57,7 @@ class Fetches(NamedTuple):
     first: Flags
     """True if there was no copy before."""
     changed: Flags
-    """True if the page was obsolete, or if this was its first copy."""
+    """True if the page was obsolete, or if the fetch brought its first copy."""
     gone: Flags
     """True if the fetch found the page deleted."""
     waiting: int
