@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tests.frontier.drive import Answer
     from webfountain.records import Fetch
-    from webfountain.report.explanation import Explanation
+    from webfountain.report.url_facts import Explanation
 
 HOME, FAR = "http://home.example", "http://far.example"
 PAGES = {

@@ -28,20 +28,18 @@ from webfountain.public_addresses import is_private_host
 from webfountain.ranking.link_journal import NOFOLLOW, REDIRECT
 from webfountain.ranking.scores import EpochScores
 from webfountain.ranking.topic_words import words_of
-from webfountain.report.explanation import (
+from webfountain.report.plurals import counted, spell_span
+from webfountain.report.seed_path import PagePaths, path_words, seed_place
+from webfountain.report.store_reading import page_at, policy_in_force
+from webfountain.report.troubles import site_error
+from webfountain.report.url_facts import (
     Explanation,
-    PagePaths,
     Robots,
     UrlFacts,
     UrlVerdict,
-    path_words,
     robots_refusal_words,
-    seed_place,
     verdict_words,
 )
-from webfountain.report.plurals import counted, spell_span
-from webfountain.report.store_reading import page_at, policy_in_force
-from webfountain.report.troubles import site_error
 from webfountain.store.contract import PLAN, PRICE
 from webfountain.store.lanes import recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of

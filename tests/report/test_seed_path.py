@@ -14,7 +14,8 @@ from webfountain.urls import fingerprint, site_of
 if TYPE_CHECKING:
     from tests.frontier.drive import Drive
     from webfountain.policy.collection import Collection
-    from webfountain.report.explanation import Explanation, Hop
+    from webfountain.report.seed_path import Hop
+    from webfountain.report.url_facts import Explanation
 
 TWO = "[policies.one]\ntrust = 0.25\n[policies.two]\ntrust = 0.75\n"
 SPAM = "[[switch]]\nwhen = { text = 'casino' }\nto = 'distrust'\n"
