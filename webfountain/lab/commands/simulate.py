@@ -135,7 +135,7 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
 @options.as_json
 def urlcache(*, sizes: str, policies: str, as_json: bool, **given: Any) -> None:
     """Compute miss rates of URL caches on the links of a virtual crawl (Broder 2003)."""
-    from webfountain.lab.simulate.urlcache import simulate_urlcache  # noqa: PLC0415  scipy, 0.5 s
+    from webfountain.lab.simulate.cache_misses import simulate_urlcache  # noqa: PLC0415  scipy, 0.5 s
 
     found = simulate_urlcache(sizes=_numbers("--sizes", sizes), policies=_listed(policies), **given)
     if as_json:

@@ -11,7 +11,7 @@ import pytest
 from tests.lab.simulate.test_orderings import drawn_graph
 from webfountain.cli import main
 from webfountain.errors import InputError
-from webfountain.lab.simulate.urlcache import POLICIES, between_ants, crawl_trace, simulate_urlcache
+from webfountain.lab.simulate.cache_misses import POLICIES, between_ants, crawl_trace, simulate_urlcache
 
 if TYPE_CHECKING:
     from pathlib import Path
