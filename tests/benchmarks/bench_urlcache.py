@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webfountain.core.url_cache import LruCache
+from webfountain.lab.simulate.cache_misses import crawl_trace, simulate_urlcache
 from webfountain.lab.simulate.crawl_order import load_graph
 from webfountain.lab.simulate.url_caches import ClockCache, RandomCache
-from webfountain.lab.simulate.cache_misses import crawl_trace, simulate_urlcache
 
 if TYPE_CHECKING:
     from webfountain.lab.simulate.url_caches import UrlCache
