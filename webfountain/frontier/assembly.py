@@ -1,8 +1,7 @@
 """Build the frontier of a crawl from its parts. This module decides which parts a crawl has and in which order they
 work.
 
-`FrontierAssembly._orders` makes the list of orders, and `worker_assembly` makes the list of stages. A feature that is
-switched off has neither an order nor a stage.
+`FrontierAssembly._orders` makes the list of orders, and `worker_assembly` makes the list of stages.
 """
 
 from __future__ import annotations
@@ -96,8 +95,8 @@ _SHORTEST_CHORE_S: Final = 60.0
 class FrontierAssembly:
     """Builder of the parts of one crawling process. Each part is made when it is first needed.
 
-    `build` returns the frontier. `Frontier.close` also closes the store and the repository. `owner` names this process
-    in leases. The caller loads the seeds (`inbox.load_seeds`).
+    `Frontier.close` also closes the store and the repository. `owner` names this process in leases. The caller loads
+    the seeds (`inbox.load_seeds`).
     """
 
     def __init__(

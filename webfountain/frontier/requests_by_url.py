@@ -2,7 +2,7 @@
 
 In a collection, the key of a page is the fingerprint of its URL. The key of a request from a Scrapy project's spider is
 Scrapy's fingerprint, which depends on method and body, too. A request with `dont_filter` has a unique key. One URL can
-have many keys, which cannot be computed from the URL. All records of the URL's site are read to find its requests.
+have many keys, which cannot be computed from the URL.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Build the store worker of a crawl from its stages. This module decides which stages the worker has and in which order
 they work.
 
-A feature that is switched off has no stage. `assembly` builds the rest of the frontier.
+`assembly` builds the rest of the frontier.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class WorkerFeatures(NamedTuple):
 
 
 class WorkerAssembly:
-    """Builds the store worker of the process `owner`. Site leases last `lease_s` seconds."""
+    """Builds the store worker of the process `owner`."""
 
     def __init__(
         self,

@@ -135,8 +135,8 @@ class AddressClaims(Order):
 class AntStage(Stage):
     """The stage that exchanges claims and letters with other ants, for the ant `owner`.
 
-    `left_behind` erases the copies of ants that have ended, and is None without a repository. Claims and site leases
-    last `lease_s` seconds.
+    `left_behind` erases forgotten pages from the copies of ended ants, and is None without a repository. Claims and
+    site leases last `lease_s` seconds.
     """
 
     def __init__(

@@ -110,8 +110,7 @@ class Term:
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Make the term end no later than `until`, UTC seconds, because a new lease ends then. The current time is
-        `at`.
+        """Make the term end no later than `until`, UTC seconds, because a new lease ends then.
 
         If the new lease came too late to be used, change nothing and return False.
         """
@@ -122,7 +121,7 @@ class Term:
         return True
 
     def bound(self, until: float, *, at: float) -> None:
-        """Make the term end no later than `until`, UTC seconds, even if this time is past. The current time is `at`."""
+        """Make the term end no later than `until`, UTC seconds, even if this time is past."""
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:

@@ -68,8 +68,7 @@ class _Candidate(NamedTuple):
 class Replacement(Stage):
     """The stage that limits the collection to `most` pages. `weigh` returns the importance of each record.
 
-    `period_s` is the length of a time period. Each process counts only its own leases, even if several processes share
-    a store.
+    Each process counts only its own leases, even if several processes share a store.
     """
 
     def __init__(

@@ -2,7 +2,7 @@
 
 The store worker reads sitemaps after the pages of a batch are settled. The judge treats URLs in a sitemap like links
 that are one hop from the seeds. The date of a page (lastmod) is used only if the page's own site lists the sitemap and
-the date is not in the future. `formats.sitemap` parses sitemaps.
+the date is not in the future.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 class ActiveList:
     """The active list of one crawling process: at most `size` sites, and any number of guests.
 
-    `others` are the other ants that use the store. `lends` is True if ants may lend each other slots.
+    `lends` is True if ants may lend each other slots.
     """
 
     def __init__(

@@ -7,8 +7,8 @@ slot of its address's gate. After a fetch, `SitePoliteness` gives its slots back
 
 With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
 (`unclaimed`). No request is sent to the address until the claim is `granted`. If the claim is `refused`, the sites at
-the address must leave the active list. An ant may lend slots of a very large site to other ants. An ant that lends
-slots takes them out of the gates of the site and of its address (`cluster.loans`).
+the address must leave the active list. An ant that lends slots takes them out of the gates of the site and of its
+address (`cluster.loans`).
 """
 
 from __future__ import annotations

@@ -303,7 +303,6 @@ class SitePoliteness:
 
     def _rest(self, fetched: FetchResult) -> None:
         """Shut the gate after a refusal, for the longer of two times: the Retry-After of the answer and the back-off.
-        `SitePace` can switch off the use of Retry-After or of the back-off.
 
         After a refused fetch of robots.txt or a sitemap, the back-off always applies.
         """

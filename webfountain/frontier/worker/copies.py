@@ -1,8 +1,7 @@
 """Write copies of pages into the repository, detect lost copies, and remove superseded and forgotten copies.
 
-Bodies are written before links are discovered and leases are settled. If a page's copy is missing on the disk, the page
-is fetched again in full. If a page was forgotten during its fetch, its copy is not written. Near the end of a batch,
-superseded copies are removed (`DiskRoom`).
+If a page's copy is missing on the disk, the page is fetched again in full. If a page was forgotten during its fetch,
+its copy is not written. Near the end of a batch, superseded copies are removed (`DiskRoom`).
 """
 
 from __future__ import annotations

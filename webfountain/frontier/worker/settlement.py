@@ -198,7 +198,7 @@ class LossRecovery:
 
 
 class Settlement:
-    """Settles the leases of a batch. `period_s` is the length of a time period, in seconds."""
+    """Settles the leases of a batch."""
 
     def __init__(
         self,
@@ -222,10 +222,7 @@ class Settlement:
         self._period_s = period_s
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
-        """Settle the ended leases of a batch, and save data about their sites in the same step of the store.
-
-        If a page was removed from the store during its fetch, its body is not written to the disk.
-        """
+        """Settle the ended leases of a batch, and save data about their sites in the same step of the store."""
         if batch.answers:
             act_on(batch.answers, self._copies.record, result)
         kept = [ended for ended in batch.ended if ended.visit is None or not self._takedowns.holds(ended.lease)]

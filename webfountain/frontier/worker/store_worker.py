@@ -69,7 +69,7 @@ stored counts is `_BUSY_AGE_S`.
 
 
 class Leasing:
-    """Leases sites and pages for the process `owner`. Each lease lasts `lease_s` seconds.
+    """Leases sites and pages for the process `owner`.
 
     `lease_pages` leases the pages that refills request, or returns None for a site that this process no longer holds.
     """
