@@ -414,8 +414,8 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     """The right to crawl a site, from `activate` until the site is parked or taken over.
 
     After `until`, another ant may take over the site, with a greater `token`. Every change that an ant makes to the
-    site contains this *fencing token*, so that changes by earlier holders have no effect. `record` is the site's record
-    at the start of the lease.
+    site contains `token` as a *fencing token*, so that changes by earlier holders have no effect. `record` is the
+    site's record at the start of the lease.
     """
 
     site: str

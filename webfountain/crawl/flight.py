@@ -107,7 +107,7 @@ class Flight:
         self._waits_for = 0
 
     def let_go(self) -> None:
-        """Release the body from the memory budget."""
+        """Release the part of the memory budget that the body takes."""
         if self.held_body is not None:
             self.held_body.release()
 

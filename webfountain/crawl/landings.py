@@ -190,7 +190,7 @@ class Landings:
         return FetchResult(flight.fetch, self.now(), 0.0, error="filtered")
 
     def take_pages(self, ended: Iterable[LeaseEnd]) -> list[bytes]:
-        """Remove and return the fingerprints of acknowledged requests, for `new_items`."""
+        """Remove and return the fingerprints of requests that are done, for `new_items`."""
         found = (self._pages.pop(each.lease.id, None) for each in ended)
         return [page for page in found if page is not None]
 

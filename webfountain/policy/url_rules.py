@@ -1,8 +1,7 @@
 """Apply the rules of one policy to a URL: accept the URL, or return the first reason to refuse it.
 
 Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and the page that links to it, so that a resumed crawl refuses the same URLs. Refusals are counted
-by reason:
+and the page that links to it, so that a resumed crawl refuses the same URLs. Refusals are counted by reason:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
@@ -119,7 +118,7 @@ def is_off_calendar(url: str, *, last_year: int) -> bool:
 
 
 def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
-    """Return whether a link between two pages of a calendar leaves the years FIRST_YEAR to `last_year`."""
+    """Return whether a link between two pages of a calendar leads out of the years FIRST_YEAR to `last_year`."""
     if not is_off_calendar(url, last_year=last_year):
         return False
     from_year = year_of(source)
@@ -202,7 +201,7 @@ class UrlRules:
         return DATED if is_off_calendar(url, last_year=self._last_year) else None
 
     def step(self, url: str, source: str) -> Reason | None:
-        """Return "trap_calendar" if the link from `source` to `url` leaves the years of a calendar, else None."""
+        """Return "trap_calendar" if the link from `source` to `url` leads out of the years of a calendar, else None."""
         return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
 
     def reach(self, source: str) -> Callable[[str], bool]:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A parked site becomes active when a page reaches this share of the price, because the price may have fallen."""
+"""A parked site becomes active when the urgency of a page reaches this share of the price, because the price may have
+fallen.
+"""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
 """Shares of the price; for each share, a computation of a ranking finds when the next page may reach it."""
 
@@ -225,7 +227,7 @@ class SiteRanking:
         return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def reckon_at(self, price: float, at: float) -> float:
-        """Return when the ranking must be computed again, because a page may reach the price then."""
+        """Return when the ranking must be computed again, because the urgency of a page may reach the price then."""
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
         if due is not None:

@@ -60,8 +60,8 @@ saved after every fetch.
 def urgent_pages_of(
     collection: Collection, *, recrawl: bool, windows: FrontierStore | None = None, signals: Signals | None = None
 ) -> UrgentPages | None:
-    """Return an object that finds the urgent pages of a collection. Return None if the collection has no budget or uses
-    another strategy than `fountain`.
+    """Return an object that finds the urgent pages of a collection. Return None if the collection has no budget, or a
+    strategy other than `fountain`.
 
     `webfountain.lab` passes other `signals` to measure what each signal gains.
     """
@@ -232,7 +232,7 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make urgent pages of active sites due. `rooms` limits the number of pages for each site.
+        """Make urgent pages of active sites due. `rooms` is the maximum number of pages for each site.
 
         Return the keys of the pages that were made due, by site, most urgent first.
         """

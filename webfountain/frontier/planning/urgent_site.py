@@ -235,7 +235,7 @@ class UrgentSite:
     # ------------------------------------------------------------ choosing
 
     def urgent(self, price: float, at: float) -> tuple[Ints, Array]:
-        """Return the pages whose urgencies reach the price and that may be made due, with their urgencies."""
+        """Return the pages that may be made due because their urgency reaches the price, with their urgencies."""
         return self.ranking.urgent(price, at - self.terms.shortest)
 
     def make_due(self, pages: Ints, at: float) -> list[bytes]:
