@@ -41,8 +41,7 @@ _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 _FIRST_PIECE: Final = 512
 """The decompressor of each member first gets a piece of this many bytes, and then pieces that double in size. A
-decompressor copies all input after the end of its member, so with large pieces the time would grow with the square of
-the number of members.
+decompressor copies all input after the end of its member, so large pieces with many members would take quadratic time.
 """
 _ZEROS = re.compile(rb"\0*")
 

@@ -1,7 +1,7 @@
 """The progress of one process: what it has handed out, what is in flight, what is left to do, and what limits its rate.
 
-No fetch is handed out if the budget is used up (pages per period, pages in all), the worker is behind, or the crawl
-ends. The progress display and `webfountain status` show in words what limits the rate of fetches (`RateLimit`).
+No fetch is handed out if the budget is used up, the worker is behind, or the crawl ends. The progress display and
+`webfountain status` show in words what limits the rate of fetches (`RateLimit`).
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
-"""If a busy machine stalls the process for up to this time, in seconds, the process makes up for the missed fetches,
-even if periods are short. After a stall, the process makes up for at most the share _STALL_SHARE of a period's fetches.
+"""After a stall of up to this time, in seconds, the process makes up for the missed fetches, even if periods are short.
+After a stall, the process makes up for at most the share _STALL_SHARE of a period's fetches.
 """
 _STALL_SHARE: Final = 0.2
 

@@ -4,9 +4,9 @@ If a collection is full, a more important known page replaces its least importan
 2000).
 
 A *sweep* reads all records, a few with each batch. A sweep counts the known pages in each class of importance, and
-finds the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known
-pages are in it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page
-is evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
+finds the least important pages with a copy. A class is *admitted* if it has some of the `limits.pages` most important
+known pages, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page is
+evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
 evicted, the page is made due, so that the site becomes active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because

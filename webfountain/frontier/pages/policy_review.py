@@ -6,7 +6,7 @@ crawled pages again, a few with each batch. The review makes refused pages due a
 without a request, and the change log gets a tombstone.
 
 Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The review gives each
-page the policy and trust that it would now get from its seed, or from the page that links to it (`_Derivation`).
+page the policy and trust that its seed, or the page that links to it, would now pass on (`_Derivation`).
 
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages that were discovered through the switched page. The
 review goes through all sites in rounds. The first round moves pages discovered through the switched page, the next
@@ -18,8 +18,8 @@ fetch.
 If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
 
-The last reviewed site and a digest of the policy file are in the store, so that the review of a killed crawl continues
-at the next start. Another edit restarts the review.
+The store has the last reviewed site and a digest of the policy file, so that a killed review can continue. Another edit
+restarts the review.
 """
 
 from __future__ import annotations
@@ -411,9 +411,7 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """For each record, read the record of the page that links to it, then of the page that links to that page, and
-        so on.
-        """
+        """For each record, read the records of all pages on the path of links that led to it."""
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}
             for site, key in wanted:

@@ -2,8 +2,8 @@
 slower schedule.
 
 If the schedule would fetch a visited page earlier or later than its policy allows, the page gets a due time of its own
-(`within_policy`). If a new plan or a higher price slows down the schedule, all pages are read again, because some may
-be visited too rarely for their policies (`SlowerSchedule`).
+(`within_policy`). If the schedule becomes slower, all pages are read again, because some may be visited too rarely for
+their policies (`SlowerSchedule`).
 """
 
 from __future__ import annotations

@@ -27,9 +27,7 @@ __all__ = ["LARGEST_HAND", "MAX_UNREAD", "Hand", "largest_hand"]
 
 LARGEST_HAND: Final = 64
 MAX_UNREAD: Final = 2
-"""If this many bodies of a site are unread, its next fetch waits, so that a site with slow pages does not fill the
-memory.
-"""
+"""If this many bodies of a site are unread, the site's next fetch waits, so that slow pages do not fill the memory."""
 _HAND_S: Final = 0.2
 """A full hand has at least as many URLs as the crawl may fetch in this time, in seconds."""
 
@@ -38,8 +36,8 @@ class Hand:
     """The leased pages and the needed files of one site, from which the next fetch is chosen. Each fetch uses a slot of
     the site's `gate`.
 
-    `weights` gets the record of the first never-crawled page, and returns two numbers: the weights of the never-crawled
-    and of the recrawl queue. `chance` returns the chance that a never-crawled URL has a page.
+    `weights` gets the record of the first never-crawled page, and returns the weights of the never-crawled and of the
+    recrawl queue. `chance` returns the chance that a never-crawled URL has a page.
     """
 
     __slots__ = (

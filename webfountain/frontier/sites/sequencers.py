@@ -53,8 +53,8 @@ class RoundRobin(Generic[T]):
     first.
 
     A member is ready, waits for a time, or has no item. If an urgent item is taken, its member keeps its place in the
-    ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as a new item
-    or the end of a fetch.
+    ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as the end of
+    a fetch.
     """
 
     __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")

@@ -1,8 +1,8 @@
 """Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
-The examiner assumes the site's change rate for a page with a short history. The time of the next request for a gone
-page depends on how often gone pages of the site returned, and on the price of a fetch (`core.return_time`). A site's
-hand orders and weights never-crawled URLs by the chance that they have a page (`core.first_fetch`).
+The examiner assumes the site's change rate for a page with a short history. A gone page is requested again sooner if
+gone pages of the site often returned and fetches are cheap (`core.return_time`). A site's hand orders and weights
+never-crawled URLs by the chance that they have a page (`core.first_fetch`).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Keep the table of active sites, and record what each site needs.
 
-After each event, `note` records whether a site needs leases, has nothing to do, or must be left alone, so that no step
-has to go through all sites. `FileRequests` are the files that sites need from each other: a robots.txt or a sitemap on
-another host. If the site with the file is not active, it becomes a guest. A request for a file obeys the gates and
-robots.txt of the site that has the file. If several sites need the same file, it is fetched once.
+After each event, `note` records what a site needs, so that no step has to go through all sites. `FileRequests` are the
+files that sites need from each other: a robots.txt or a sitemap on another host. If the site with the file is not
+active, it becomes a guest. A request for a file obeys the gates and robots.txt of the site that has the file. If
+several sites need the same file, it is fetched once.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Maximum number of sites that one batch activates for their immediate URLs, and maximum number of immediate URLs that
-it leases per site.
+"""Maximum number of sites that one batch activates for their immediate URLs, and of immediate URLs that it leases per
+site.
 """
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
