@@ -190,7 +190,7 @@ def observed(name: str, value: float) -> dict[str, float]:
 
 
 class _Counts(dict[str, float]):
-    """Dictionary of counts by name, which refuses a name that is not listed."""
+    """Dictionary of counts by name; a name that is not listed is refused."""
 
     def __missing__(self, name: str) -> float:
         if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:

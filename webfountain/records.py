@@ -159,7 +159,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     history: bytes = b""
     """The last 24 checks: for each, its rounded interval and whether it found a change (`core.change_rate`)."""
     failures: int = 0
-    """Number of consecutive outcomes without a copy (gone, failed, refused), which decides the wait before a retry."""
+    """Number of consecutive outcomes without a copy (gone, failed, refused); it decides the wait before a retry."""
     due: float | None = None
     """Time of the next fetch, set by a retry, a sitemap or `webfountain now`; None if the bucket sets the time."""
     copy: Copy | None = None
@@ -349,7 +349,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_at: float = 0.0
     """Time before which no request may be sent to the site."""
     failures: int = 0
-    """Number of consecutive refusals by the site (429, 503, no connection), which decides the next delay."""
+    """Number of consecutive refusals by the site (429, 503, no connection); it decides the next delay."""
     robots: bytes | None = None
     """Newest robots.txt body, at most 500 KiB; None if everything is allowed."""
     robots_at: float | None = None

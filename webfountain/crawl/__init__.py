@@ -1,4 +1,4 @@
-"""Thin adapters between Scrapy's engine and the frontier, which make no decisions.
+"""Thin adapters between Scrapy's engine and the frontier; the adapters make no decisions.
 
 Life of a fetch
 ---------------

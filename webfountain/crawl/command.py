@@ -1,4 +1,4 @@
-"""The command ``scrapy crawl``, which also works outside a project.
+"""The command ``scrapy crawl``, inside and outside of Scrapy projects.
 
 Scrapy finds the command by the entry point in pyproject.toml. In the folder of a Scrapy project, the command does the
 same as Scrapy's. Outside of Scrapy projects, the command uses webfountain's settings and knows only the fountain

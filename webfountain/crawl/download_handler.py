@@ -277,7 +277,7 @@ def warn_of_other_name(host: str, certificate: Certificate | None) -> None:
 
 
 class FountainResponse(Response):
-    """The response to a fetch of the fountain spider, which builds `headers` only at their first use."""
+    """The response to a fetch of the fountain spider; `headers` is built only at its first use."""
 
     __slots__ = ("fetched",)
 

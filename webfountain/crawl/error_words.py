@@ -48,7 +48,7 @@ _WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
 
 
 def download_error(word: str, url: str) -> Exception:
-    """Return the Scrapy exception for an error word, which the exception keeps as its attribute `word`."""
+    """Return the Scrapy exception for an error word; the exception has the error word as its attribute `word`."""
     error = _EXCEPTIONS[word](f"{word}: {url}")
     error.word = word  # type: ignore[attr-defined]
     return error

@@ -1,6 +1,7 @@
 """Requests that wait in memory, because they are not plain data or have no site.
 
-`DirectRequests` contains requests with schemes other than http and https (data:, file:), which need no politeness.
+`DirectRequests` contains requests that need no politeness, because their scheme is neither http nor https (data:,
+file:).
 
 `MemoryRequests` contains the requests that are not plain data. Each request that is not plain data has a placeholder in
 the store, in the queue of its site. After the request was made, the placeholder stays in the store, so that no later

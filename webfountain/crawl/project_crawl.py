@@ -130,7 +130,9 @@ class ProjectCrawl:
         return request
 
     def _robots_request(self, fetch: Fetch) -> Request:
-        """Return the request of a robots.txt, which the project's HTTP cache may answer, as without the add-on."""
+        """Return the request of a robots.txt; the project's HTTP cache may answer the request, as without the
+        add-on.
+        """
         request = own_request(fetch, self._landings)
         del request.meta["dont_cache"]
         return request

@@ -130,7 +130,7 @@ class ProjectPace:
         )
 
     def delay_of(self, downloader: Downloader, url: str) -> SlotDelay:
-        """Return the current delay of the slot for a URL's host, which AutoThrottle may change."""
+        """Return the current delay of the slot for a URL's host; AutoThrottle may change the delay."""
         host = urlsplit(url).hostname or ""
         slot = downloader.slots.get(host)
         if slot is not None:

@@ -283,7 +283,7 @@ class Judge:
 
     def reaches_back(self, policy: str) -> bool:
         """Return whether some ``[[switch]]`` to this policy has `also = "discovered"`. A ``[[switch]]`` with `also =
-        "discovered"` also moves all pages that were discovered through the switched page.
+        "discovered"` moves even the pages that were discovered through the switched page.
         """
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
@@ -300,7 +300,9 @@ class Judge:
 
 
 class _Inheritance(NamedTuple):
-    """The policy that links inherit, and the verdict on every accepted link, which contains the inherited trust."""
+    """The policy that links inherit, and the verdict on every accepted link; the verdict contains the
+    inherited trust.
+    """
 
     rules: UrlRules
     accepted: Verdict

@@ -77,7 +77,7 @@ ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of all tables, which makes an unknown key an error."""
+    """Base of all tables; an unknown key is an error."""
 
 
 class SeedTable(Table, frozen=True):

@@ -134,7 +134,7 @@ class PlanFollower:
             self._hasten()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use the plan and the price of the controller, which is another ant."""
+        """Use the plan and the price of another ant, the controller."""
         if plan is not None:
             self.resume(plan)
         if isinstance(self.schedule, UrgencySchedule):
@@ -142,7 +142,7 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Keep the worker's report about urgent pages, which comes with each batch.
+        """With each batch, keep the worker's report about urgent pages.
 
         Parameters
         ----------

@@ -95,7 +95,7 @@ class Planner(Order):
         self._set_due()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Use the plan and the price of the controller, which is another ant."""
+        """Use the plan and the price of another ant, the controller."""
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)

@@ -271,9 +271,9 @@ class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
-    (`core.fetch_price`). The plan gives each bucket an interval after which an average page reaches the price. Each
-    page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no urgencies are
-    computed, and each page is due after the interval of its bucket.
+    (`core.fetch_price`). The plan gives each bucket an interval after which the urgency of an average page reaches the
+    price. Each page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no
+    urgencies are computed, and each page is due after the interval of its bucket.
     """
 
     __slots__ = (

@@ -1,7 +1,7 @@
 """Changes of generated pages: each page changes by a Poisson process at its own rate.
 
 A major change replaces a third of the text and its links. A minor change replaces a short note. A trivial change
-replaces a number in an HTML comment, which only some pages (stamped pages) have.
+replaces a number in an HTML comment; only some pages, the stamped pages, have such a comment.
 """
 
 from __future__ import annotations
