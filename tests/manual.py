@@ -37,7 +37,7 @@ MEANING = {
     "URLs of this form are kept too.",
     "collection.policy": "Policy of the seeds that name no policy.",
     "collection.limits.depth": "Maximum number of hops from a seed; with 0 only the seeds are crawled.",
-    "collection.limits.pages": "Maximum number of pages in the collection. When it is reached, more important pages "
+    "collection.limits.pages": "Maximum number of pages in the collection. In a full collection, more important pages "
     "replace less important ones. Without this key, the collection grows.",
     "collection.limits.domain_share": "Largest share of a period's fetches that one registered domain may take.",
     "politeness.user_agent": "User-Agent header, with a contact if the crawl may request public addresses. Its first "
@@ -59,8 +59,8 @@ MEANING = {
     "network.allow_private": "Allow requests to loopback and private addresses.",
     "network.verify_tls": "Verify certificates as browsers do. Sites with an invalid certificate then have the error "
     "`certificate`. Off by default, as in most crawlers, because many sites have expired certificates. Switch it on if "
-    "nobody on the network path may alter the copies.",
-    "content.text": "The text of a page that is compared for changes and given to readers: `all` its visible text, or "
+    "the copies must be safe from changes on the network path.",
+    "content.text": "The text that is compared for changes and given to readers: `all` the visible text of a page, or "
     "only its `main` content, without navigation, banners and footers.",
     "content.metadata": "Keep the metadata that a page gives about itself (title, description, language, author, "
     "times, canonical URL, type) in its record and in the WARC files.",
@@ -147,12 +147,12 @@ MEANING = {
     "`example.org` stands for itself alone, `*.example.org` for all hosts below it too. The first rule that matches a "
     "page counts. Without `trust`, the page gets the trust of the policy; without `policy`, the page keeps the policy "
     "that it inherits.",
-    "switch": "`[[switch]]`: a fetched page that meets all conditions of `when` gets the policy `to`, which links "
-    'found later inherit. With `also = "discovered"`, pages that were discovered through this page earlier get the '
-    "policy too. Conditions: `text` (a pattern that the text contains at least `count` times), `status`, `language` or "
-    "`language_not` (lists), `similarity` or `similarity_below`, `duplicates` (the share of duplicates on the page's "
-    "site). The condition `discovered` stands alone: of the fetched pages that were discovered through this page, at "
-    "least this share, and at least `count`, were switched to the same policy.",
+    "switch": "`[[switch]]`: a fetched page that meets all conditions of `when` gets the policy `to`. Links found on "
+    'the page later inherit this policy. With `also = "discovered"`, pages that were discovered through this page '
+    "earlier get the policy too. Conditions: `text` (a pattern that the text contains at least `count` times), "
+    "`status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, `duplicates` (the share of "
+    "duplicates on the page's site). The condition `discovered` stands alone: of the fetched pages that were "
+    "discovered through this page, at least this share, and at least `count`, were switched to the same policy.",
     "conflict.rule": "If several links lead to a page, one of them sets its policy and trust: the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
