@@ -101,7 +101,7 @@ class Stage:
         """Add to the store the requests of a batch and the links in its sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Do the work of this feature that must come after the settlement of all pages in the batch."""
+        """Do the feature's work that must follow the settlement of all pages in the batch."""
 
     def before_park(self, batch: Batch) -> None:
         """Save what is known about the sites that are about to be parked."""
@@ -150,7 +150,7 @@ class Stage:
         """Remove old data from the store. The method is called once per period, but at most once per minute."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Finish this feature's work with the last batch of the crawl."""
+        """Finish the feature's work with the last batch of the crawl."""
 
     def close(self) -> None:
         """Close files and connections at the end of the crawl."""

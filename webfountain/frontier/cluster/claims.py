@@ -1,8 +1,8 @@
 """Claim addresses and guests, so that no other ant sends requests to them.
 
 An ant claims an address before it sends requests there (`AddressClaims`). If another ant holds the address, the site is
-parked, and a letter asks that ant to take the site. An ant also claims its guests, which are sites from which it needs
-only a file for another site.
+parked, and a letter asks that ant to take the site. An ant claims each guest: a site from which it needs only a file
+for another site.
 
 The loop thread adds claims and letters to its batches, and a stage of the worker exchanges them with the store
 (`AntStage`). A lone ant claims nothing (`NoClaims`, `OwnGuests`).

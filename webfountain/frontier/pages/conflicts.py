@@ -1,7 +1,7 @@
 """Choose the policy of a page if links under several policies lead to it.
 
 The policy of the link with the most trust is used, or of the link with the least trust if `conflict.rule` says so.
-Trust also decides between links under the same policy (Policies 2006: "special care … if the same page is discovered
+Trust decides between links under the same policy, too (Policies 2006: "special care … if the same page is discovered
 from pages with different policies"). Seeds keep their own policy. A fetched page keeps a policy to which a
 ``[[switch]]`` moved it.
 """

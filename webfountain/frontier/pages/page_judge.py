@@ -1,7 +1,7 @@
 """Judge an examined page: choose its policy, and the links that the policy admits.
 
-Facts about a page, such as its language, can switch the page to another policy. A page can also be switched because of
-the pages that were discovered through it (`policy_review`).
+Facts about a page, such as its language, can switch the page to another policy. A page can be switched because of the
+pages that were discovered through it (`policy_review`).
 """
 
 from __future__ import annotations

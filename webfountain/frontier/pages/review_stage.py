@@ -48,7 +48,7 @@ class ReviewStage(Stage):
         self._slower = SlowerSchedule()
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Pass switched pages to the review, which also moves the pages that were discovered through them."""
+        """Pass switched pages to the review, which moves the pages that were discovered through them."""
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]

@@ -71,8 +71,8 @@ class ShareSnapshot(msgspec.Struct, frozen=True):
 
 
 class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
-    """Numbers of fetches in one time period, by one ant or by all ants: the total, and the numbers of the most fetched
-    domains.
+    """Counts of fetches in one time period, by one ant or by all ants: the total, and the counts of the domains with
+    the most fetches.
     """
 
     period: int

@@ -35,8 +35,8 @@ class Sequencer(Protocol[T_co]):
     def times(self) -> tuple[float, float]:
         """Return when the next item and the next urgent item can be taken.
 
-        If an item can be taken only after another event, such as the end of a fetch, its time is inf. An item that must
-        be taken before an urgent item is urgent, too.
+        If an item can be taken only after another event, such as the end of a fetch, its time is inf. If an item must
+        be taken before an urgent item, both items count as urgent.
         """
 
     def worth(self) -> float:

@@ -317,7 +317,7 @@ class ActiveSite:
     # ------------------------------------------------------- robots.txt and files
 
     def request_file(self, kind: FetchKind, url: str, batch: Batch) -> list[FileRequest]:
-        """Queue the fetch of a file on this site that another site needs.
+        """Queue the fetch of a file that this site has and another site needs.
 
         A sitemap waits until this site's robots.txt is known, and is fetched only if robots.txt allows it.
         """
