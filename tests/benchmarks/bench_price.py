@@ -33,6 +33,7 @@ from tests.frontier.drive import Drive, collection_of
 from webfountain.clock import ManualClock
 from webfountain.core.change_rate import append
 from webfountain.frontier.batch import CensusSnapshot, SavedSiteData
+from webfountain.frontier.pages.policy_review import Review
 from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.collection_forecast import CollectionForecast
 from webfountain.frontier.planning.kept_sites import begin_site
@@ -43,6 +44,7 @@ from webfountain.frontier.planning.urgency_terms import UrgencyPace
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
 from webfountain.frontier.visit import Visit
 from webfountain.policy.collection_file import CollectionInForce
+from webfountain.policy.judge import Judge
 from webfountain.records import STATES, Fetch, FetchResult, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
 from webfountain.store.answers import ParkRequest, Refill
 from webfountain.store.contract import COLLECTION, PLAN
@@ -265,6 +267,7 @@ def records_of(web: Web, site: int) -> list[PageRecord]:
 
 def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
     """Fill a store with crawled pages and inactive sites, with what was learned about each site."""
+    Review(store, Judge(collection, year=2026)).begin(collection)  # of no pages, else the crawl reviews all of them
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
     urgent.pace.divide(len(web.names) * web.pages, len(web.names))
