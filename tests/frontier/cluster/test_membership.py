@@ -274,6 +274,7 @@ def test_a_store_that_is_away_for_longer_than_the_lease_stops_the_ant_and_costs_
         while (fetch := ant.frontier.next()) is not None:
             ant._send(fetch)
     assert all(at < away + 2 * BEAT for at, _, _ in ant.log[asked:])
+    assert ant.frontier.wake_at() == inf, "a heartbeat comes first, so nothing wakes it until then"
     ants.run(until=lambda: done(ants, 2))
     assert done(ants, 2)
     assert all(many <= 2 for many in ants.asked().values())
