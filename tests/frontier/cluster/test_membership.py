@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 from collections import Counter
 from contextlib import ExitStack, closing
@@ -274,6 +275,9 @@ def test_a_store_that_is_away_for_longer_than_the_lease_stops_the_ant_and_costs_
         while (fetch := ant.frontier.next()) is not None:
             ant._send(fetch)
     assert all(at < away + 2 * BEAT for at, _, _ in ant.log[asked:])
+    while ant.flying:
+        ant._land(heapq.heappop(ant.flying)[2])
+    assert ant.frontier.sites.addresses.ring.wake_at() < inf
     assert ant.frontier.wake_at() == inf, "a heartbeat comes first, so nothing wakes it until then"
     ants.run(until=lambda: done(ants, 2))
     assert done(ants, 2)
