@@ -141,7 +141,7 @@ class FountainConfig(
     ] = False
     items: Annotated[
         Literal["all", "changed"],
-        _meta("which", "With the add-on: `changed` drops an item if its page yielded an equal item before."),
+        _meta("all, changed", "With the add-on: `changed` drops an item if its page yielded an equal item before."),
     ] = "all"
     item_fields_ignored: (
         Annotated[
@@ -154,7 +154,7 @@ class FountainConfig(
         bool, _meta("", "With the add-on: keep session cookies beside the store, readable by its owner only.")
     ] = False
     progress: Annotated[bool, _meta("", "Show live progress on a terminal.")] = False
-    log_format: Annotated[Literal["text", "json"], _meta("which", "Format of the log: plain lines, or JSON lines.")] = (
+    log_format: Annotated[Literal["text", "json"], _meta("text, json", "Format of the log: plain lines, or JSON lines.")] = (
         "text"
     )
     metrics: (

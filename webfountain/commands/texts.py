@@ -115,7 +115,7 @@ def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator
     "--format",
     "form",
     type=click.Choice(["text", "markdown", "html"]),
-    help="Print the page in this format instead, as `texts` does; html is the page's own HTML, decoded.",
+    help="Print the page in one of the formats of `texts`; html is the page's own HTML, decoded.",
 )
 @click.option("--headers", "part", flag_value="headers", help="Print the status and headers of the response instead.")
 @options.main_content

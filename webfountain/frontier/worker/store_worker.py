@@ -282,7 +282,7 @@ class StoreWorker:
 
 
 class Publisher:
-    """Publishes values from batches in the store."""
+    """Publishes in the store the values that batches contain."""
 
     def __init__(self, board: Board) -> None:
         self._board = board

@@ -39,7 +39,7 @@ __all__ = ["add_serving_options", "bases_of", "ready_line", "run_server", "until
 def add_serving_options(parser: argparse.ArgumentParser) -> None:
     """Add the command-line options that all serving programs share."""
     add = parser.add_argument
-    add("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
+    add("--port", type=int, default=0, help="port on which all addresses listen; 0 chooses a free one")
     add(
         "--layout",
         choices=("addresses", "ports"),

@@ -186,7 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--seed", type=int, default=1, help="each seed gives another web")
     add("--sites", type=int, default=5)
-    add("--pages", type=int, default=200, help="live pages of all sites together at the start")
+    add("--pages", type=int, default=200, help="number of live pages at the start, over all sites")
     add("--period", type=float, default=10.0, help="length of a period of the web in seconds; 0 stops its time")
     add("--origin", type=float, default=0.0, help="the web's time at the start, in periods")
     add("--body-bytes", type=int, default=6000, help="approximate size of a page")
