@@ -154,7 +154,7 @@ class FountainConfig(
         bool, _meta("", "With the add-on: keep session cookies beside the store, readable by its owner only.")
     ] = False
     progress: Annotated[bool, _meta("", "Show live progress on a terminal.")] = False
-    log_format: Annotated[Literal["text", "json"], _meta("text, json", "Format of the log: plain lines, or JSON lines.")] = (
+    log_format: Annotated[Literal["text", "json"], _meta("text, json", "Format of the log: plain or JSON lines.")] = (
         "text"
     )
     metrics: (

@@ -172,7 +172,9 @@ class ServerConnection:
             raise StoreAway(f"{self.shown}: unusable for {now - began:.0f} s: {_one_line(fault)}") from None
         if self._private_socket is not None and now - began > ENDED_S and not self._private_socket.exists():
             self._outage.give_up()
-            raise StoreAway(f"{self.shown}: the server stopped when the crawl that had started it ended; start this crawl again")
+            raise StoreAway(
+                f"{self.shown}: the server stopped when the crawl that had started it ended; start this crawl again"
+            )
         self._outage.wait(fault, _one_line(fault))
         longest = max(self._end.at - now, SHORTEST_S)
         self._rest(min(pause * self._jitter.uniform(0.5, 1.0), longest))
