@@ -106,7 +106,7 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
-        """Add up the ants' notes. The caller sets the field `free`."""
+        """Add up the ants' notes. The caller sets `Colony.free`."""
         latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
         idle = all(note.idle_since is not None and note.at >= latest for note in notes)
         spent = FetchCounts.of(note.spent for note in notes if note.spent is not None)

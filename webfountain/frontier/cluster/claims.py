@@ -135,7 +135,7 @@ class AddressClaims(Order):
 class AntStage(Stage):
     """The stage that exchanges claims and letters with other ants, for the ant `owner`.
 
-    `left_behind` erases forgotten pages from the copies of ended ants, and is None without a repository. Claims and
+    `left_behind` erases forgotten pages from copies that ended ants wrote; it is None without a repository. Claims and
     site leases last `lease_s` seconds.
     """
 
@@ -214,9 +214,8 @@ class AntStage(Stage):
         """Claim the guests of a batch, and read their states from the store. A guest that another ant has claimed or
         crawls is reported as busy.
 
-        An ant claims a guest before it reads whether the site is active. When an ant activates a site, it reads the
-        claims on the site only afterwards. If two ants want the same site at once, at least one of them notices the
-        other.
+        An ant claims a guest before it reads whether the site is active. An ant activates a site before it reads the
+        claims on it. If two ants want the same site at once, at least one of them notices the other.
         """
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)
@@ -230,7 +229,7 @@ class AntStage(Stage):
 
 
 class OwnGuests(Stage):
-    """The stage that reads the states of guests, if only this process uses the store."""
+    """The stage that reads the states of guests, in a crawl by a single process."""
 
     def __init__(self, store: FrontierStore) -> None:
         self._store = store

@@ -132,7 +132,7 @@ class _LentSlots(NamedTuple):
 
 
 class Loans:
-    """The slots of one site that the ant lends to other ants.
+    """The slots of one site that its holder lends to other ants.
 
     Lent slots are missing from the gates of the site and of its address until `take_back` is called, once for each
     loan.
@@ -185,8 +185,8 @@ class Loans:
             self._lent[loan.borrower] = lent._replace(is_over=True)
 
     def recall(self, rests_until: float, batch: Batch) -> None:
-        """End all loans because the site refused a request. No slots are lent for `LOAN_PAUSE_S` seconds after
-        `rests_until`.
+        """End all loans because the site refused a request. The site's slots are not lent again until `LOAN_PAUSE_S`
+        seconds after `rests_until`.
 
         Borrowers read at their next heartbeat that their loans have ended.
         """

@@ -1,8 +1,8 @@
 """Measure the term of an ant, during which all its leases and claims are valid.
 
 Each heartbeat extends the term. The ant checks the term before each request, and sends no requests after its end. The
-term is measured with a clock that goes on while the process is stopped. `TermGuard` cuts transfers before another ant
-may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may hang. A
+term is measured with a clock that keeps running while the process is stopped. `TermGuard` cuts transfers before another
+ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may hang. A
 lone ant has an `EndlessTerm`.
 """
 
@@ -25,16 +25,16 @@ CHECK_S: Final = 0.1
 """Longest time between two checks of the term, in seconds."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
-"""Leases last this many heartbeats, so that one heartbeat may fail."""
+"""Leases last this many heartbeat intervals, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""Length of the last part of a term, in which no request is sent because clocks differ, as a share of the heartbeat
-interval.
+"""An ant sends no requests at the end of its term, because clocks differ: length of this pause, as a share of the
+heartbeat interval.
 """
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 
 class TermGuard:
-    """Cuts transfers when the term is over.
+    """Aborts all transfers when the term is over.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class EndlessTerm:
 
 
 def steady_clock() -> float:
-    """Return the seconds of a clock that is never set back and goes on while the process is stopped."""
+    """Return the seconds of a clock that is never set back and keeps running while the process is stopped."""
     return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
 
 

@@ -32,7 +32,7 @@ __all__ = [
 BLOCKS: Final = "blocks"
 """Name of the published value with the blocks."""
 MAX_BLOCKS: Final = 1000
-"""Maximum number of blocks. A block beyond this number has no effect."""
+"""Maximum number of blocks."""
 _LOCK: Final = "role/blocks"
 _LOCK_S: Final = 10.0
 BLOCKED: Final = "blocked"

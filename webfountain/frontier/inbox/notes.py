@@ -257,22 +257,21 @@ def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
 
 
 class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
-    """A letter that asks the ant that holds an address to take over a site at this address."""
+    """A letter that asks the holder of an address to take over a site at this address."""
 
     site: str
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). With `over` set to
-    False, the borrower reports a refusal by the site, before it returns the slots.
+    """A letter by which an ant returns borrowed slots to the ant that lent them (`cluster.loans`). If `over` is False,
+    the letter only reports that the site refused a request, and another letter returns the slots later.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time, UTC seconds, at which the returned slots may be used, or any slot of the site if `over` is
-    False.
+    """UTC seconds before which the lender must not use the returned slots or, if `over` is False, any slot of the site.
     """
     failures: int = 0
     """Number of requests in a row that the site refused."""

@@ -1,7 +1,7 @@
 """Turn a fetch into its page's outcome, new record, links and text.
 
-The examiner computes a body's digest, text and shingles, compares it with the old copy, and updates the page's history
-and bucket byte. The examiner writes nothing to the store or the disk, so it may run in any thread.
+The examiner computes a body's digest, text and shingles, compares the body with the old copy, and updates the page's
+record. The examiner writes nothing to the store or the disk, so it may run in any thread.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Examiner:
         return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
-        """Examine a page like `examine`, but return None if this could take more than some milliseconds."""
+        """Examine a page like `examine`, but return None if this could take more than a few milliseconds."""
         record = leased(fetched.fetch)
         rules = self._judge.counting(record.policy)
         must_read_copy = record.digest is not None and is_outdated(record, rules)

@@ -1,8 +1,9 @@
 """Fetch a page again some seconds after a visit, to see which parts of it are noise (an extra visit).
 
 `noise_learner` can request an extra visit while a page is examined. When the visit is due, this stage puts the page on
-its site's immediate queue. In any other queue, the page would wait for all leased URLs of its site, and a late visit
-would prove nothing. If the process ends before the visit, the page stays due, because its record has the due time.
+its site's immediate queue. An extra visit is useless if it comes late, and only the immediate queue does not wait for
+the leased URLs of the site. If the process ends before the visit, the page stays due, because its record has the due
+time.
 """
 
 from __future__ import annotations

@@ -4,14 +4,14 @@ If a collection is full, a more important known page replaces its least importan
 2000).
 
 A *sweep* reads all records, a few with each batch. A sweep counts the known pages in each class of importance, and
-finds the least important pages with a copy. A class is *admitted* if it has some of the `limits.pages` most important
-known pages, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one page is
-evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site must be
-evicted, the page is made due, so that the site becomes active.
+finds the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known
+pages belong to it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one
+page is evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site
+must be evicted, the page is made due, so that the site becomes active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
 equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository
-already had it (`worth_of_holding`). This stage makes all leases of new pages.
+already had a copy of it (`worth_of_holding`).
 """
 
 from __future__ import annotations
@@ -161,8 +161,8 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease the pages that the refills request. New pages need room in the collection, or less important pages that
-        can be evicted.
+        """Lease the pages that the refills request. A new page can be leased only if the collection has room, or has a
+        less important page that can be evicted.
         """
         self._held.update((refill.lease.site, refill.lease) for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
@@ -176,8 +176,8 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease up to `room` new pages. If `room` is too small for all `refills`, the first refills are filled
-        first.
+        """Lease up to `room` new pages. If `room` is too small for all `refills`, the refills at the beginning of the
+        list get the pages.
         """
         bar = CLASSES if self._bar is None else self._bar
         classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
@@ -266,7 +266,7 @@ class Replacement(Stage):
         return msgspec.structs.replace(known, never_crawled=first.never_crawled, lanes=lanes, overtaken=overtaken)
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Count the new pages among immediate pages, because these are leased even if the collection is full."""
+        """Count the never-crawled pages among immediate leases, which are granted even if the collection is full."""
         for lease in leases:
             if lease.record.state == "never-crawled":
                 self._out.setdefault(lease.site, set()).add(lease.id.number)
@@ -278,7 +278,7 @@ class Replacement(Stage):
 
 
 def _class(importance: float) -> int:
-    """Return the class to which an importance belongs. Duplicates are in the last class."""
+    """Return the class to which an importance belongs. Duplicates belong to the class of least importance."""
     return CLASSES if importance == _DUPLICATE else class_of(importance)
 
 

@@ -4,8 +4,8 @@ A child process reads bodies that may take long (`sandbox.reader`). If the crawl
 page, the next process examines this page alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the waiting site
-that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. Sites whose
-bodies take much longer to read all share one thread.
+that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. All sites
+with much longer reading times than the fastest site share one thread.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class GuardedExaminer:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: FetchResult) -> Visit | None:
-        """Examine a fetch like `examine`, but return None if this could take more than some milliseconds."""
+        """Examine a fetch like `examine`, but return None if this could take more than a few milliseconds."""
         url = fetched.fetch.url
         if not self._suspects.may_examine_at_once(url):
             return None
@@ -170,8 +170,8 @@ class SuspectStage(Stage):
 
 @dataclass(slots=True)
 class _ReadingTime:
-    """Reading times of a site: the mean `mean_s`, in which later bodies count more, and the total `spent_s`, which
-    decays. `at` is the time at which the site's latest body was read.
+    """A site's reading times: the mean `mean_s`, weighted towards recent bodies, and the total `spent_s`, which decays.
+    `at` is the time at which the site's latest body was read.
     """
 
     mean_s: float

@@ -28,8 +28,8 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Two visits to a page can show noise only if they are at most this many seconds apart. If the time period or the
-shortest planned change interval is short, the visits must be even closer together.
+"""Two visits to a page can show noise only if at most this many seconds lie between them. The limit is lower if the
+time period or the shortest planned change interval is short.
 """
 MAX_SITES: Final = 1000
 _ALL: Final = ""
@@ -99,8 +99,8 @@ class NoiseLearner:
         return self._sites[site]
 
     def _extra_visit(self, site: str, at: float, parts: Sequence[PagePart]) -> float | None:
-        """Return the time for an extra visit. Return None if it is known for every part whether it is noise, or if too
-        many extra visits were requested.
+        """Return the time for an extra visit. Return None if no part of the page is undecided, or if too many extra
+        visits were requested.
         """
         undecided = [each for each in parts if each.is_open and each.now != ABSENT and each.evidence.is_undecided]
         if not undecided:

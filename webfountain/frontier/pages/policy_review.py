@@ -1,9 +1,9 @@
 """Review the known pages after an edit of the policy file.
 
 Every page is judged when it is leased, so pages that an edited policy file refuses are not requested. Consumers must
-learn soon that a page with a stored copy is refused, but the page may be due only in months. The review judges all
-crawled pages again, a few with each batch. The review makes refused pages due at once. A refused page is removed
-without a request, and the change log gets a tombstone.
+learn soon that the policy file refuses a page with a stored copy, although the page may not be due for months. The
+review judges all crawled pages again, a few with each batch. If the policy file refuses a known page, the review makes
+the page due at once. A refused page is removed without a request, and the change log gets a tombstone.
 
 Links pass on policy and trust, so an edit of seeds, trust or dampening also concerns known pages. The review gives each
 page the policy and trust that its seed, or the page that links to it, would now pass on (`_Derivation`).
@@ -11,15 +11,14 @@ page the policy and trust that its seed, or the page that links to it, would now
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages that were discovered through the switched page. The
 review goes through all sites in rounds. The first round moves pages discovered through the switched page, the next
 round pages discovered through the moved pages, and so on. During a review, each page is checked when it is leased
-(`overruled`). For ``when.discovered``, the review counts, for each page, how many of the pages discovered through it
-were fetched, and how many were switched. A page that leads to distrusted pages can be switched long after its own
-fetch.
+(`overruled`). For ``when.discovered``, the review counts the fetched and the switched pages among the pages discovered
+through each page. A page that leads to distrusted pages can be switched long after its own fetch.
 
 If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
 
-The store has the last reviewed site and a digest of the policy file, so that a killed review can continue. Another edit
-restarts the review.
+The store has the last reviewed site and a digest of the policy file, so that a killed review can continue. If the
+policy file is edited again, the review restarts.
 """
 
 from __future__ import annotations
@@ -82,8 +81,7 @@ class _DiscoveredCounts(msgspec.Struct):
 class _Progress(msgspec.Struct, frozen=True, array_like=True):
     """The progress of a review. `law` is a digest of the policy file, and `after` the last site that was reviewed.
 
-    Pages discovered through `switched` are moved in the current round, and pages discovered through `waiting` in the
-    next one.
+    The current round moves pages discovered through `switched`, and the next round pages discovered through `waiting`.
     """
 
     law: bytes
@@ -98,7 +96,7 @@ class _Progress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Review:
-    """Reviews known pages, from where the last process stopped. Each step reads `pages` pages."""
+    """Reviews known pages, from where the last process stopped."""
 
     def __init__(self, store: FrontierStore, judge: Judge, *, pages: int = PAGES) -> None:
         self._store = store
@@ -111,7 +109,7 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """Pages that were moved to another policy, as (site, key). The caller clears the list `moved`."""
+        """The caller must empty the list `moved`. The caller clears the list `moved`."""
         self.is_waiting = False
         """True if the review can go on only when some leases have ended."""
         self._again = False  # whether another round follows this one
@@ -383,7 +381,7 @@ class _Derivation:
         self.is_settled = True
 
     def begin_round(self) -> None:
-        """Begin a new pass at the first site."""
+        """Begin a new pass over all sites."""
         self._lineage.clear()
         self.is_settled = True
 
@@ -411,7 +409,7 @@ class _Derivation:
         return {url: new for url, new in found if new is not None}
 
     def _read_parents(self, records: Iterable[PageRecord]) -> None:
-        """For each record, read the records of all pages on the path of links that led to it."""
+        """Read the records of all pages on the paths of links that led to the given pages."""
         while wanted := self._lineage.missing(records) - self._read.keys():
             of_site: dict[str, list[bytes]] = {}
             for site, key in wanted:

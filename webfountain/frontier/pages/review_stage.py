@@ -1,5 +1,4 @@
-"""Update known pages in the store worker after an edit of the policy file, a switch of a page to another policy, or a
-slower schedule.
+"""Update known pages after an edit of the policy file, a switch to another policy, or a slower schedule.
 
 If the schedule would fetch a visited page earlier or later than its policy allows, the page gets a due time of its own
 (`within_policy`). If the schedule becomes slower, all pages are read again, because some may be visited too rarely for

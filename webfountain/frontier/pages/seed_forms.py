@@ -29,7 +29,7 @@ __all__ = ["SeedForms", "SharedSeedForms"]
 logger = logging.getLogger(__name__)
 
 MAX_LINES: Final = 20
-"""Maximum number of redirected seeds that are logged one by one."""
+"""Maximum number of redirected seeds that are each logged in a line of their own."""
 
 
 class SeedForms(Stage):

@@ -265,8 +265,8 @@ class ActiveList:
                 self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
-        """Return whether, at its last request for leases, every site could have taken more due pages than the store
-        had.
+        """Return whether every site could have taken more due pages at its last request for leases, if the store had
+        had more.
         """
         return all(site.hand.is_short for site in self.sites.by_name.values())
 

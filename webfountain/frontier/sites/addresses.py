@@ -6,8 +6,8 @@ slot of its address's gate. After a fetch, `SitePoliteness` gives its slots back
 (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
-(`unclaimed`). No request is sent to the address until the claim is `granted`. If the claim is `refused`, the sites at
-the address must leave the active list. An ant that lends slots takes them out of the gates of the site and of its
+(`unclaimed`). No request is sent to the address until the claim is `granted`. If another ant holds the address, its
+sites must leave the active list (`refused`). An ant that lends slots takes them out of the gates of the site and of its
 address (`cluster.loans`).
 """
 
@@ -153,8 +153,8 @@ class Addresses:
         return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
     def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
-        """Put a site into the group of its address, or into a group of its own with `per_ip = false`. The site gets its
-        first turn after the next `Place.wake`.
+        """Put a site into the group of its address, or into a group of its own with `per_ip = false`. The site gets no
+        turn before the next `Place.wake`.
         """
         group = self._group_at(place, address)
         place.move(group, fallbacks)
@@ -192,8 +192,8 @@ class Addresses:
     def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
-        Return 0.0 if the fetch and its site were moved, or else the seconds until the next attempt. Return inf if
-        another fetch must end first.
+        Return 0.0 if the fetch and its site were moved to another address, or else the seconds until the next attempt.
+        Return inf if another fetch must end first.
         """
         there = self._group_at(place, address)
         if there is not group:

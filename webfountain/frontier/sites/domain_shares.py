@@ -9,7 +9,7 @@ A domain with something to fetch is *blocked* if it has used its share or must b
 request is in flight, or due within seconds. If most domains are blocked and few are busy, each domain's share is
 doubled for the rest of the period.
 
-Each share refers to the fetches of all ants, which exchange their counts with their heartbeats (`FetchCounts`). Each
+A domain's share is a part of the fetches of all ants, which exchange their counts at heartbeats (`FetchCounts`). Each
 ant compares only the numbers of its own busy and blocked domains.
 
 Source of the shares and of the ratio of blocked to busy domains: Białecki, Krugler, *Per-page crawling policy*, 2006.
@@ -58,7 +58,7 @@ _REPORTED: Final = 256
 _DOMAINS: Final = 100_000
 """If more domains than this are in memory, those with few fetches and no active site are removed."""
 _REST: Final = 0.02
-"""A site that was parked because its domain used its share returns after this part of a period."""
+"""A site parked because its domain used its share becomes due again after this part of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """A site that was parked because its domain used its share returns after this time, in seconds."""
+        """A site parked because its domain used its share becomes due again after this time, in seconds."""
         self.seen: ShareSnapshot | None = None
         """Numbers of this process's busy and blocked domains at the last check."""
 
@@ -280,7 +280,7 @@ class DomainShares:
         return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """Return the number of this ant's fetches in the period at which a domain may have its next fetch."""
+        """Return how many fetches this ant must have made in the period before a domain may have its next fetch."""
         return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:

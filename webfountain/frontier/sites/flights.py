@@ -123,8 +123,8 @@ class Flights:
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:
-        """Process the end of a page fetch whose request was never sent. Call this method instead of `landed`. After an
-        unsent request, the gates of the site and its address open without a delay.
+        """Process the end of a page fetch whose request was never sent. Call this method instead of `landed`. If a
+        request was never sent, the gates of the site and its address open without a delay.
         """
         site, group = self._in_flight.pop(fetch.id)
         site.standing.unasked(group.gate, self._context.clock.now())

@@ -4,7 +4,7 @@ A hand has four first-in, first-out queues (Edwards 2001 section 3, Figure 1, th
 and robots.txt and sitemaps come second. Between its queues of never-crawled and of known pages, the hand chooses at
 random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only immediate URLs and
 files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or `MAX_UNREAD` of its bodies
-are unread. A hand starts small and doubles whenever it has run low, so that a slow site holds few leases.
+are unread. A hand starts small, so that a slow site holds few leases, and doubles whenever few URLs are left.
 """
 
 from __future__ import annotations
@@ -146,7 +146,8 @@ class Hand:
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
-        """Add leased pages. If `full` is True, the store may have more due pages, and the hand becomes larger."""
+        """Add leased pages. If `full` is True, the store may have more due pages, and the maximum size of the hand
+        doubles."""
         room = self._size
         if full:
             self._size = min(2 * self._size, self._largest)
@@ -215,7 +216,8 @@ class Hand:
     def flush_outranked(self, importance: float) -> list[LeaseId]:
         """Remove the never-crawled pages that are less important than a new page, and return their leases.
 
-        The hand shrinks to its smallest size, so that the next new page waits for fewer leased pages.
+        If any pages were removed, the hand shrinks to its smallest size, so that later new pages wait for fewer leased
+        pages.
         """
         if importance <= self._least:
             return []
@@ -241,8 +243,8 @@ class Hand:
 
 
 def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Return the largest size of a hand in a crawl with `capacity` fetches per period, or without a limit if `capacity`
-    is None.
+    """Return the maximum number of URLs in each queue of a hand, if the crawl has `capacity` fetches per period (None:
+    unlimited).
 
     A hand has at most a twentieth of a period's fetches, because a new page must wait for all leased pages of its site.
     """

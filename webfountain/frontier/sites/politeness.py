@@ -108,8 +108,8 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return how many free slots have been open at least since the time `since`. If `since` is inf, return the
-        number of all free slots.
+        """Return the number of free slots that opened at the time `since` or earlier. If `since` is inf, count all free
+        slots.
         """
         return sum(slot <= since for slot in self._free)
 
@@ -132,8 +132,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. For another process, a slot in
-        use opens only after the full delay.
+        """Return when another process may use all slots if this process ends at `at`. A process that takes over must
+        wait a full delay before it uses a slot that is now in use.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -144,8 +144,8 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules about the delays between requests, for all sites of a crawl. The default values are those of a crawl with a
-    policy file.
+    """Rules about the delays between requests, for all sites of a crawl. By default, the rules are those of a crawl
+    with a policy file.
     """
 
     slots: Callable[[str], int | None] = lambda _: None

@@ -12,10 +12,10 @@ return the files that it needs from other sites (`FileRequest`), and write work 
 - SHUT: no page may be fetched. `on_timer` at `wake_at` leads to ROBOTS, but the site is usually parked before.
 - LOST: another process took the site over. The site has left the list, and answers are dropped.
 
-A site is *barred* if it has a private address or was given up. Pages of a barred site are still leased, but they end
-without a request. A *guest* has no site lease: only files that other sites need are fetched from it. A *borrowed* site
-is leased by another ant, which lends this ant some slots. Pages of a borrowed site are fetched, but not its robots.txt
-and sitemaps.
+A site is *barred* if it has a private address or was given up. Pages of a barred site are still leased, but their
+leases end without a request. A *guest* has no site lease: only files that other sites need are fetched from it. A
+*borrowed* site is leased by another ant, which lends this ant some slots. Pages of a borrowed site are fetched, but not
+its robots.txt and sitemaps.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ class ActiveSite:
         return not bound and self._state is State.OPEN and self.files.robots.is_outdated(at)
 
     def _is_own(self) -> bool:
-        """Return whether this ant holds the site's lease, so that the site is neither a guest nor borrowed."""
+        """Return whether this ant holds the site's lease: the site is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
 
     def statistics(self) -> SiteStatistics:
@@ -252,7 +252,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch, and give its slots back to the gates of the site and of `group`.
 
-        Return whether the fetch was for a page and was not refused; the caller then has nothing else to do.
+        Return True for a page that was not refused; the caller then has nothing else to do.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
@@ -387,9 +387,7 @@ class ActiveSite:
 
 
 def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Sequence[float]:
-    """Return the weights of the never-crawled and the recrawl queue. `new` is the first page of the never-crawled
-    queue.
-    """
+    """Return the weights of the never-crawled and the recrawl queue."""
     schedule = context.follower.schedule
     never, known = schedule.weights(context.clock.now())
     part = changes.part_of_share(new, price=schedule.price, believed=context.believed)
@@ -400,8 +398,8 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If the process that crawled the site died, the time of its last request is unknown, and the next request waits for a
-    full delay. After the store's server lost data, the previous process may send requests until its lease ends, so the
-    full delay begins then.
+    full delay. After the store's server lost data, the previous process may send requests until its lease ends, and the
+    full delay begins at that time.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

@@ -35,7 +35,7 @@ __all__ = ["PRIOR_PERIODS", "SiteChanges"]
 PRIOR_PERIODS: Final = 10.0
 """Mean change interval that is assumed before any change was observed, in periods."""
 PRIOR_CHANGES: Final = 2.0
-"""The assumed interval counts as much as this many observed changes."""
+"""Weight of the assumed change interval in a site's mean interval, as a number of observed changes."""
 MOST_CLASSES: Final = 24
 """Maximum number of classes of URLs for which a site's first fetches are counted. URLs of one class have the same
 source and directory.
@@ -60,12 +60,12 @@ class SiteChanges:
         """Load the counts from a stored state."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
-        """How often, and after how long, gone pages with an earlier copy returned."""
+        """How often, and after how long, gone pages that had been crawled before returned."""
         self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
-        """How often, and after how long, a page appeared at URLs that were gone at their first fetch."""
+        """How often, and after how long, a page appeared at a URL that was gone at its first fetch."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
-        """How often, and after how long, a page appeared at URLs that were gone at their first fetch, by class
-        of URL.
+        """For each class of URLs: how often, and after how long, a page appeared at a URL that was gone at its first
+        fetch.
         """
         self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
         """Numbers of first fetches, by class of URL."""
@@ -87,12 +87,12 @@ class SiteChanges:
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the visit to a page; `before` is the page's record before the visit. Return the visit, with the next
-        due time if the page is gone.
+        """Count the visit to a page; `before` is the page's record before the visit. If the page is gone, return the
+        visit with the next due time, otherwise unchanged.
 
-        A fetch is worth its cost if it makes the time for which copies are outdated at least `price` seconds shorter.
-        If `price` is None, the price of an average page of the site is used. `believed` is the change interval that is
-        assumed before any observation.
+        A fetch pays if it shortens the time for which copies are outdated by at least `price` seconds. If `price` is
+        None, the price of an average page of the site is used. `believed` is the change interval that is assumed before
+        any observation.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
@@ -123,8 +123,8 @@ class SiteChanges:
     def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
         """Return the time until which a due page must be put off, or None if the page may be requested now.
 
-        A gone page is put off if the price of a fetch has risen so far that another request does not yet pay. A page
-        that is put off is checked again later, because the price may fall.
+        A gone page is put off if fetches have become so expensive that another request is not yet worthwhile. If a page
+        is put off, it is checked again later, because fetches may become cheaper.
         """
         if price is None or record.state != "gone" or record.immediate is not None or record.last_crawled is None:
             return None
@@ -150,9 +150,7 @@ class SiteChanges:
         return own.chance(site.chance())
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
-        """Return the factor, from 0 to 1, for the weight of a never-crawled queue, given the queue's first URL. `price`
-        and `believed` have the same meaning as in `add`.
-        """
+        """Return a factor, from 0 to 1, for the weight of a never-crawled queue that begins with `record`."""
         chance = self.chance(record)
         if price is None or chance == 1.0:
             return 1.0
@@ -169,7 +167,7 @@ class SiteChanges:
     def _wait_of_gone(self, page: PageRecord, *, gone_s: float, price: float | None, believed: Prior) -> float:
         """Return the seconds between two requests of a gone page, from one to `LONGEST` periods.
 
-        `gone_s` is a lower bound, in seconds, of the time for which the page had been gone at its last request.
+        When the page was last requested, it had been gone for at least `gone_s` seconds.
         """
         period = believed.interval / PRIOR_PERIODS
         change_s = self.prior(believed).interval

@@ -56,7 +56,7 @@ def is_redirect(status: int | None) -> bool:
 
 
 class RobotsAnswer(NamedTuple):
-    """What to do after an answer for robots.txt: request the URL `hop`, or obey the `ruling` about pages."""
+    """What to do after an answer for robots.txt: follow the redirect to `hop`, or obey the `ruling` about pages."""
 
     hop: str | None = None
     ruling: Ruling | None = None
@@ -256,7 +256,7 @@ class SiteFiles:
         self._hand.add_file(self._place.request(kind, url))
 
     def add_waiting(self, url: str) -> None:
-        """Add the URL of a sitemap that another site needs, and that must wait for this site's robots.txt."""
+        """Add the URL of a sitemap that another site needs, but that must wait for this site's robots.txt."""
         self._waiting.append(url)
 
     def has_waiting(self) -> bool:
@@ -264,8 +264,7 @@ class SiteFiles:
         return bool(self._waiting)
 
     def open(self, batch: Batch, *, own: bool) -> list[FileRequest]:
-        """Request sitemaps, because robots.txt is known: the waiting sitemaps that it allows and, if `own` is True, the
-        sitemaps that it lists.
+        """Request the waiting sitemaps that robots.txt allows and, if `own` is True, the sitemaps that it lists.
 
         Return requests to other sites for their sitemaps, and requests with an error for sitemaps that robots.txt
         forbids.

@@ -1,8 +1,8 @@
 """Lease the pages of one active site, request them, and settle them.
 
-The site requests leases when few of its leased URLs are left (`refill`). Leased pages are checked by policy and
-robots.txt once more before they are fetched (`dealt`). Each fetched page is examined and settled. If the store has no
-due page, the site waits until `wake_at`.
+The site requests leases when few of its leased URLs are left (`refill`). Before a leased page is fetched, it is checked
+against policy and robots.txt once more (`dealt`). Each fetched page is examined and settled. If the store has no due
+page, the site waits until `wake_at`.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ class SitePages:
             self.has_more = False
 
     def add_immediate(self, leases: Iterable[Lease]) -> None:
-        """Add immediate pages, which wait in the hand until `release_held` is called."""
+        """Add immediate pages that wait until `release_held` is called."""
         self._hand.hold(map(self._request, leases))
 
     def release_held(self, batch: Batch) -> None:
@@ -218,9 +218,7 @@ class SitePages:
         self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
-        """Add an examined page to the batch, to be settled. The bounds that the page's policy sets on the time between
-        visits are applied before the page is added.
-        """
+        """Add an examined page to the batch, to be settled."""
         context = self._context
         if context.judge.bounds_by_policy():
             revisit = context.judge.policy(visit.record.policy).revisit
@@ -232,8 +230,8 @@ class SitePages:
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
-        """Return whether a leased page may be fetched. A page that may not be fetched is settled as refused or failed,
-        or put off.
+        """Return whether a leased page may be fetched. If the page may not be fetched, settle it as refused or failed,
+        or put it off.
         """
         assert fetch.lease is not None
         until = self._blocked_until(fetch.url, batch.at)

@@ -1,9 +1,9 @@
 """Keep the table of active sites, and record what each site needs.
 
-After each event, `note` records what a site needs, so that no step has to go through all sites. `FileRequests` are the
-files that sites need from each other: a robots.txt or a sitemap on another host. If the site with the file is not
-active, it becomes a guest. A request for a file obeys the gates and robots.txt of the site that has the file. If
-several sites need the same file, it is fetched once.
+After each event, `note` records what a site needs, so that nothing has to scan all sites. `FileRequests` keeps the
+requests of sites for files on other hosts: a robots.txt or a sitemap. If the site with the file is not active, it
+becomes a guest. A request for a file obeys the gates and robots.txt of the site that has the file. If several sites
+need the same file, it is fetched once.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites that need new leases, because few of their leased pages are left to fetch."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites with nothing to do, as of their last event."""
+        """Sites that had nothing to do after their last event."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that must be left alone for long, as of their last event."""
+        """Sites that had to be left alone for long after their last event."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -108,8 +108,8 @@ class SiteTable:
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Let the `many` quiet sites with the earliest timers request leases again, because pages are due sooner than
-        planned.
+        """Let quiet sites request leases again, because pages are due sooner than planned: the `many` sites with the
+        earliest timers.
         """
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
@@ -190,8 +190,8 @@ class FileRequests:
         return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
-        """Pass each request to the site that has the file. If a request has an error, deliver the error to the sites
-        that wait for the file.
+        """Pass each request for a file to the site that has the file. If a request has an error, deliver the error to
+        the sites that wait for the file.
         """
         for request in requests:
             if request.error is not None:

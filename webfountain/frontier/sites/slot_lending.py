@@ -181,8 +181,8 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop fetching from a borrowed site that refused a request or did not answer. A letter to the lender reports
-        the refusal, and the lender decides how to go on.
+        """Stop fetching from a borrowed site that refused a request or did not answer. A letter reports the refusal to
+        the ant that lent the slots.
         """
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
@@ -192,7 +192,7 @@ class SlotLending:
             self._addresses.quit(group)
 
     def leave(self, site: ActiveSite, batch: Batch) -> None:
-        """Return the slots of a borrowed site that has left the active list."""
+        """Give a borrowed site's slots back to the lender, because the site has left the active list."""
         self._give_back(self._borrowed.pop(site.name), site, batch)
 
     def lose(self, site: ActiveSite) -> None:

@@ -35,7 +35,7 @@ _SHORT: Final = (
     "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
 )
 _ROOM: Final = 1.1
-"""Fetching resumes when this multiple of `least_free` is free."""
+"""If a disk was too full, fetching resumes when this multiple of `least_free` bytes is free."""
 
 
 class CopyWriter(Stage):
@@ -46,7 +46,7 @@ class CopyWriter(Stage):
         return [None] * len(visits)
 
     def settled(self, copies: Sequence[Copy | None]) -> None:
-        """Record that the store has the records of `copies`, or will never get them."""
+        """Record that the settlement of `copies` has ended, whether or not the store now has their records."""
 
     def record(self, answers: Sequence[FetchResult]) -> None:
         """Archive answers that are not copies of pages, such as redirects, errors and robots.txt."""

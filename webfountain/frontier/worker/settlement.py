@@ -41,7 +41,7 @@ __all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
-"""Maximum number of links that the store adds at once, which takes some tens of milliseconds."""
+"""Maximum number of links in one call to the store, which takes some tens of milliseconds."""
 _COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
@@ -147,7 +147,7 @@ class LearnedSites(Stage):
         self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
 
     def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
-        """Save urgency data of parts of very large sites (windows) at the next settlement."""
+        """At the next settlement, save urgency data of windows (parts of very large sites)."""
         self._parts += parts
 
     def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
@@ -173,7 +173,7 @@ class LearnedSites(Stage):
 
 
 class LossRecovery:
-    """Lets an ant go on after the store's server lost data (`store/shared/lives.py`).
+    """Lets an ant continue after the store's server lost data (`store/shared/lives.py`).
 
     The cache of known URLs is emptied, because the store may have lost URLs. Sites whose leases ended are listed in the
     batch's result, so that the active list drops them.
@@ -222,7 +222,7 @@ class Settlement:
         self._period_s = period_s
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
-        """Settle the ended leases of a batch, and save data about their sites in the same step of the store."""
+        """Settle the ended leases of a batch, and save data about their sites in the same call to the store."""
         if batch.answers:
             act_on(batch.answers, self._copies.record, result)
         kept = [ended for ended in batch.ended if ended.visit is None or not self._takedowns.holds(ended.lease)]

@@ -363,7 +363,7 @@ class StoreCounts:
 class SharedCounts(StoreCounts):
     """The counts of a store that many ants share.
 
-    The counts must be added up over the store's shards, with 256 reads. One ant stores the counts with a claim, and all
+    The counts are sums over the store's shards, which take 256 reads. One ant stores the counts with a claim, and all
     other ants use the stored counts while they are recent.
     """
 
