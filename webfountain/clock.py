@@ -31,8 +31,8 @@ class Clock(Protocol):
 class SystemClock:
     """A clock that follows the machine's clock, but ignores small corrections and never goes back.
 
-    The clock counts monotonic seconds from the machine's time at its creation. If the machine slept, or if somebody
-    sets its clock forward by more than `STEP_S`, this clock follows and logs a line.
+    The clock starts at the machine's time, and then counts monotonic seconds. If the machine slept, or if somebody sets
+    its clock forward by more than `STEP_S`, this clock follows and logs a line.
 
     If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
     caught up. If the machine's clock is set back by more than `MOST_BEHIND_S`, this clock runs slower until both agree.

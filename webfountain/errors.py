@@ -111,6 +111,6 @@ class RepositoryHeld(RepositoryError):
 
 
 class NotConverged(WebfountainError):
-    """An iterative computation ended before it reached its tolerance. The text contains the number of steps, the
-    residual and the tolerance.
+    """An iterative computation ended before it reached its tolerance. The error message contains the number of
+    iterations, the residual and the tolerance.
     """

@@ -161,18 +161,19 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     failures: int = 0
     """Number of consecutive outcomes without a copy (gone, failed, refused); it decides the wait before a retry."""
     due: float | None = None
-    """Time of the next fetch, set by a retry, a sitemap or `webfountain now`; None if the bucket sets the time."""
+    """Time of the next fetch, set by a retry, a sitemap or `webfountain now`; None if the page's bucket sets the time.
+    """
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
-    """Outcome of the last settled fetch (`texts` prints it)."""
+    """Outcome of the last settled fetch."""
     copied: float | None = None
     """Time of the fetch that brought the newest copy."""
     immediate: int | None = None
     """Position in the queue of URLs that are fetched before the rest of the site; None if not in that queue."""
     scores: tuple[float, ...] = ()
-    """Similarity to the policy's topic, and number of links from the nearest page on topic; () without a topic. Before
-    the first fetch, the similarity is computed from the URL and the words of links to the page."""
+    """Similarity to the policy's topic, and distance in links from the nearest page on topic; () if the policy has no
+    topic. Before the first fetch, the similarity is computed from the URL and the words of links to the page."""
     sketch: bytes | None = None
     """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. A sketch is
     stored only if some ants cannot read the folders of other ants.
@@ -292,10 +293,10 @@ class FetchResult(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What the store needs at the end of a lease: the new record of the page, and numbers for its counts.
+    """What the store needs when a lease ends: the page's new record, and numbers for the store's counts.
 
     `seconds` is the duration of the fetch. `links_new` is the number of URLs among the page's links that the store did
-    not know (oldnwt, newnwt of the model).
+    not know.
     """
 
     lease: LeaseId

@@ -53,7 +53,7 @@ class Scratch:
 
 
 def _sweep(parent: Path) -> None:
-    """Remove the folders of this user whose processes have ended."""
+    """Remove this user's temporary folders whose processes have ended."""
     with contextlib.suppress(OSError):
         for folder in parent.glob(_PREFIX + "*"):
             with contextlib.suppress(OSError):

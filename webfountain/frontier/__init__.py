@@ -22,8 +22,7 @@ Life of a fetch
    (`duplicates.url_dedup`), and the visit is settled. If the process crashes before the visit is settled, the page is
    fetched again and nothing is lost.
 
-Files such as robots.txt and sitemaps have no lease. A file is downloaded like a page, and then given to the site that
-needs it.
+Files such as robots.txt and sitemaps are downloaded without a lease, and then given to the site that needs them.
 
 Other modules
 -------------

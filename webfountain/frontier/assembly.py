@@ -1,5 +1,4 @@
-"""Build the frontier of a crawl from its parts. This module decides which parts a crawl has and in which order they
-work.
+"""Build the frontier of a crawl: decide which parts a crawl has, and in which order they work.
 
 `FrontierAssembly._orders` makes the list of orders, and `worker_assembly` makes the list of stages.
 """
@@ -159,7 +158,7 @@ class FrontierAssembly:
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
         pace: SitePace | None = None,
     ) -> Self:
-        """Set the rules of a crawl for a Scrapy project's spider.
+        """Set the options of a crawl that a Scrapy project's spider drives.
 
         Parameters
         ----------
@@ -211,7 +210,7 @@ class FrontierAssembly:
     # -------------------------------------------------- the loop thread
 
     def _orders(self) -> list[Order]:
-        """Return the orders (the loop-thread parts of all features), in the sequence in which they work."""
+        """Return the loop-thread parts of all features, in the order in which they work."""
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, progress, rng=self._rng, start=start)
@@ -230,7 +229,7 @@ class FrontierAssembly:
 
     @cached_property
     def _membership(self) -> Membership | None:
-        """The membership among several ants, or None if no other process can use the store."""
+        """This process as one ant among several, or None if no other process can use the store."""
         if self._store.claims is None:
             return None
         return join_ants(

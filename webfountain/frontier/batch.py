@@ -69,7 +69,7 @@ class NamedSitemap(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Batch:
-    """Work for the worker thread. Every store call of the batch gets `at` as the current time."""
+    """Work that is sent to the worker thread in one batch. All calls of the store get `at` as the current time."""
 
     at: float
     ended: list[LeaseEnd] = field(default_factory=list)
@@ -100,8 +100,8 @@ class Batch:
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Price of a fetch: a known page is fetched if, on average, its copy is then outdated for this many seconds less.
-    If the price is None, urgency does not decide which pages are fetched.
+    """Price of a fetch, in seconds. A known page is fetched if the fetch shortens the expected time with an obsolete
+    copy by at least the price. If the price is None, urgency does not decide which pages are fetched.
     """
     budget: float | None = None
     """Number of fetches per period that the plan allows all ants together; None without a plan."""
@@ -224,16 +224,16 @@ class BatchResult:
     hot: set[str] = field(default_factory=set)
     """Sites with new pages on the policy's topic."""
     hurried: set[str] = field(default_factory=set)
-    """Sites with known pages so urgent that they must be fetched even before pages that are already leased."""
+    """Sites with a known page that is so urgent that it must be fetched before pages that are already leased."""
     dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
-    """The claims on addresses that the batch requested, each with its current owner."""
+    """The claim on each address that this ant wanted to claim; another ant may be the owner."""
     renewed: list[SiteLease] = field(default_factory=list)
     returned: list[SlotReturn] = field(default_factory=list)
     """Letters by which other ants return slots that they borrowed from this ant."""
     lost: list[str] = field(default_factory=list)
-    """Sites whose lease another ant took over."""
+    """Sites that another ant has taken over from this ant."""
     voided: frozenset[tuple[str, int]] = frozenset()
     """Site and token of each site lease that ended because the store's server lost data."""
     set_backs: int = 0
@@ -258,13 +258,13 @@ class BatchResult:
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
     unfinished: bool = False
-    """True if a stage has begun a pass over the store that it must continue with the next batch."""
+    """True if a stage must continue its pass over the store with the next batch."""
     waiting: int = 0
     """Number of unfetched pages that are due, or urgent enough to be made due."""
     top: float = inf
     """Upper bound of the urgencies of pages that are not due, in seconds."""
     level: float = 0.0
-    """Urgency of the n-th most urgent page on sites without due pages, in seconds, where n is `missing`."""
+    """Urgency, in seconds, of page number `Batch.missing` in order of urgency, on sites where no page is due."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Frontier"]
 
 _END_S: Final = 5.0
-"""Longest time for which a stopped crawl waits for an answer from the store, in seconds."""
+"""Longest time, in seconds, that a stopped crawl waits for an answer from the store."""
 
 
 class Frontier:
@@ -87,7 +87,7 @@ class Frontier:
         return max(self.sites.addresses.ring.wake_at(), self.progress.open_at())
 
     def work_at(self) -> float:
-        """Return when a batch is needed even without an event, because of a site's timer or a check of the price."""
+        """Return when the next batch is needed if no event occurs first: at a site's timer, or at a check of the price."""
         return min(max(self.sites.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
 
     def landed(self, fetched: FetchResult) -> None:
@@ -109,7 +109,7 @@ class Frontier:
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of a Scrapy project's spider, without calls of `examine` and `finish`."""
+        """Settle a finished request of a Scrapy project's spider, instead of calling `examine` and `finish`."""
         assert fetch.lease is not None
         batch = self._batches.gather()
         self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
@@ -121,8 +121,8 @@ class Frontier:
         self.sites.resolved(host, addresses, error or "dns", self._batches.gather())
 
     def offer(self, link: Link) -> None:
-        """Put a request of a Scrapy project's spider into the batch. When a request is added, its site gives back its
-        leases of less important pages.
+        """Put a request of a Scrapy project's spider into the batch. When a request is added, the leases of less
+        important pages of its site are given back.
         """
         batch = self._batches.gather()
         batch.offers.append(link)

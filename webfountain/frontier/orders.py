@@ -73,7 +73,7 @@ _RANKS_EVERY_S: Final = 2.0
 
 
 class OpenBatch:
-    """The batch that the loop thread is gathering and has not sent yet."""
+    """The batch that the loop thread is filling and has not sent yet."""
 
     def __init__(self, clock: Clock) -> None:
         self.now: Callable[[], float] = clock.now
@@ -150,7 +150,7 @@ class WorkExchange:
             absorbed(result)
 
     def adopt(self, collection: Collection) -> None:
-        """Adopt an edited policy file. The caller must load the seeds of the new file."""
+        """Adopt an edited policy file. The caller must load the seeds of the edited file."""
         self._judge.adopt(collection)
         for adopt in self._orders.adopt:
             adopt(collection)
@@ -268,9 +268,9 @@ class SiteSupply(Order):
 class PollTimer:
     """A timer for polls of the store, twice per second while the process is busy.
 
-    While the process is idle, the interval doubles with each poll, up to `each_s` times the number of processes, but at
-    most `longest_s`. Each interval is partly random, so that processes that became idle at the same time do not poll at
-    the same time.
+    While the process is idle, the interval doubles with each poll. The longest interval is `longest_s`, or `each_s`
+    times the number of processes if that is less. Each interval is partly random, so that processes that became idle at
+    the same time do not poll at the same time.
     """
 
     __slots__ = ("_due", "_each_s", "_last", "_longest_s", "_pause", "_rng")
@@ -284,8 +284,8 @@ class PollTimer:
         self._due = start
 
     def due(self, at: float, *, idle: bool, processes: int) -> bool:
-        """Return whether a poll is due, and if so record the poll. If the process is no longer idle, the current pause
-        is shortened.
+        """Return whether a poll is due, and if so record the poll. If the process is no longer idle, the next poll
+        becomes due earlier.
         """
         if not idle:
             self._pause = POLL_INTERVAL_S

@@ -51,8 +51,8 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
-"""After a stall of up to this time, in seconds, the process makes up for the missed fetches, even if periods are short.
-After a stall, the process makes up for at most the share _STALL_SHARE of a period's fetches.
+"""After a stall, the process makes up for up to this many seconds of missed fetches, but at most the share _STALL_SHARE
+of a period.
 """
 _STALL_SHARE: Final = 0.2
 
@@ -97,7 +97,7 @@ class TokenBucket:
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
-        """Count one page against the budget. Only `share` of the whole budget belongs to this process."""
+        """Count one page against the budget. `share` is this process's share of the budget."""
         self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
@@ -220,7 +220,7 @@ class Progress:
         self._known += result.known
 
     def take_known(self) -> list[Link]:
-        """Return the requests that were offered since the last call, but that the store already had."""
+        """Remove and return the offered requests that the store already had."""
         known, self._known = self._known, []
         return known
 

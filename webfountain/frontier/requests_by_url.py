@@ -1,8 +1,8 @@
 """Find the keys of a URL in the store.
 
 In a collection, the key of a page is the fingerprint of its URL. The key of a request from a Scrapy project's spider is
-Scrapy's fingerprint, which depends on method and body, too. A request with `dont_filter` has a unique key. One URL can
-have many keys, which cannot be computed from the URL.
+Scrapy's fingerprint, which depends also on the method and the body. A request with `dont_filter` has a unique key. One
+URL can have many keys, which cannot be computed from the URL.
 """
 
 from __future__ import annotations
@@ -33,10 +33,8 @@ __all__ = [
 REPLACED: Final = "replaced"
 """Error word of a request that a retry or redirect middleware replaced by another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
-_SAMPLE: Final = 20
-"""Number of a site's records that are read to find out whether a Scrapy project's spider made them. One record is not
-enough, because `webfountain now` may have added a URL without a request.
-"""
+_SAMPLE: Final = 20  # one is too few: `webfountain now` may have added a URL without a request
+"""How many of a site's records are read to find out whether a Scrapy project's spider made them."""
 
 
 def holds_requests(store: PageRecords, site: str) -> bool:
@@ -83,8 +81,8 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put already attempted requests on the immediate queues, and return their links. A request whose last attempt is
-    later than the time given with its link is left out.
+    """Put already attempted requests on the immediate queues, and return their links. A request is left out if its last
+    attempt is later than the time given with its link.
     """
     found = [
         link

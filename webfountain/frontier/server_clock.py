@@ -63,7 +63,7 @@ class ServerClock:
         return self._last
 
     def compare(self) -> None:
-        """Compare with the server's clock in one round trip, and use the server's time if the difference is too large.
+        """Ask the server for its time in one round trip, and use that time if the ant's clock differs too much.
 
         Raises
         ------

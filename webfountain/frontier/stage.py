@@ -55,7 +55,9 @@ class Order:
 
 
 class Orders:
-    """The orders of a crawl. Each attribute lists the methods of that name, in the order in which they are called."""
+    """The orders of a crawl. Each attribute lists the methods with the attribute's name, in the order in which they are
+    called.
+    """
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
@@ -67,7 +69,7 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return the methods that override the base class's method `point`, in the order of `parts`."""
+    """Return the method `point` of each part that overrides it, in the order of `parts`."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
@@ -141,7 +143,7 @@ class Stage:
     # ---------------------------------------------- the end
 
     def welcome(self, batch: Batch, result: BatchResult) -> None:
-        """Read the states of guests from the store. A guest is a site from which another site needs a file."""
+        """Read from the store the states of guests: sites from which other sites need a file."""
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
         """Do work that every batch needs, such as counting."""
@@ -157,7 +159,9 @@ class Stage:
 
 
 class Stages:
-    """The stages of a crawl. Each attribute lists the methods of that name, in the order in which they are called."""
+    """The stages of a crawl. Each attribute lists the methods with the attribute's name, in the order in which they are
+    called.
+    """
 
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)

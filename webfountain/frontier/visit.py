@@ -86,7 +86,7 @@ class Visit(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> Outcome:
-        """The outcome to store, in which the copy and the number of new links are still missing."""
+        """The outcome to store, still without the copy and the number of new links."""
         lease = self.fetched.fetch.lease
         assert lease is not None
         return Outcome(
@@ -167,8 +167,8 @@ def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
 
 
 def put_off(lease: Lease, *, due: float) -> Outcome:
-    """Return the outcome of a leased page that is not worth a fetch before `due`. The page's record changes only in its
-    due time.
+    """Return the outcome of a leased page that is not worth a fetch before `due`. Only the due time in the page's
+    record changes.
     """
     return Outcome(lease.id, "refused", msgspec.structs.replace(lease.record, due=due))
 
@@ -183,8 +183,8 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
 
 
 def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
-    """Return the outcome of a request whose answer was not examined, because a Scrapy project's spider handled it or
-    its site was given up.
+    """Return the outcome of a request whose answer is not examined: a Scrapy project's spider handled the answer, or
+    the site was given up.
 
     An acknowledged request is not sent again. The error `REPLACED` means that a retry or redirect replaced the request.
     """

@@ -1,5 +1,4 @@
-"""Build the store worker of a crawl from its stages. This module decides which stages the worker has and in which order
-they work.
+"""Build the store worker of a crawl: decide which stages the worker has, and in which order they work.
 
 `assembly` builds the rest of the frontier.
 """

@@ -157,7 +157,7 @@ class Collection:
                 yield url, None
 
     def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
-        """Yield the entries of `seed_lines` that come from the policy file and not from the seeds file."""
+        """Yield the entries of `seed_lines` that come from the policy file itself."""
         return iter(self._inline)
 
     def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
@@ -168,8 +168,8 @@ class Collection:
             yield url, self.policies[self.policy_of_seed(url, policy)].trust if trust is None else trust
 
     def policy_of_seed(self, url: str, named: str | None) -> str:
-        """Return the policy of a seed. The policy `named` in the seed's line has priority over a matching ``[[rule]]``,
-        and the rule over `collection.policy`.
+        """Return the policy of a seed: the policy `named` in the seed's line, else the policy of a matching
+        ``[[rule]]``, else `collection.policy`.
         """
         rule = None if named is not None else self.rules.find(url)
         return named or (rule and rule.policy) or self.tables.collection.policy

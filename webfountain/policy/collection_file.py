@@ -1,7 +1,7 @@
 """Read a policy file at the start of a crawl or after an edit, and return a `Collection`.
 
-A key that a policy omits comes from the policy that `extends` names, else from the preset with the policy's name
-(favor, default, distrust). A list or table in a policy replaces the inherited list or table; the two are not merged.
+A policy that omits a key takes it from the policy that it extends, else from the preset of the same name (favor,
+default, distrust). A list or table in a policy replaces the inherited list or table; the two are not merged.
 
 Conditions that types cannot express are checked separately. For example, `max_delay` must not be less than `min_delay`,
 and each named policy must exist.
@@ -159,7 +159,7 @@ def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str,
 
 
 def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
-    """Return a policy, the policy that it extends, and so on, up to the last that is not in `found`."""
+    """Follow `extends` from a policy, and return the policies on the way, except those in `found`."""
     chain = [name]
     while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
         key = f"policies.{chain[-1]}.extends"
@@ -325,7 +325,7 @@ class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
 
     @classmethod
     def decode(cls, data: bytes) -> CollectionInForce:
-        """Restore the result of `encode`."""
+        """Decode the bytes that `encode` returns."""
         return msgspec.msgpack.decode(data, type=cls)
 
     def read(self) -> Collection:
@@ -355,8 +355,8 @@ class PolicyPoll:
         self._seen = self._stamps()
 
     def poll(self) -> Edit | None:
-        """Return an edit if a file changed since the last call, else None. For an invalid file, the edit contains the
-        error.
+        """Return what was edited since the last call, or None if no file changed. For an invalid file, the edit
+        contains the error.
         """
         stamps = self._stamps()
         if stamps == self._seen:

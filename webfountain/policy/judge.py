@@ -137,8 +137,8 @@ class Judge:
     # -------------------------------------------------------- forms of sites
 
     def admit(self, site: str, *, seed: str) -> bool:
-        """Add another form of a seed's site, such as https instead of http, to the scope. The crawl calls this method
-        when a seed redirects. The added site gets the policy of the seed.
+        """Add another form of a seed's site, such as https instead of http, to the scope, with the policy of the seed.
+        The crawl calls this method when a seed redirects.
 
         Return False if `site` is in scope already or is not a form of the site `seed`.
         """
@@ -152,8 +152,8 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant. Leave out a site if
-        the site that it replaced is no longer in scope.
+        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant. A site is added
+        only if the site that it replaced is still in scope.
         """
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
@@ -241,7 +241,8 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether different policies have different bounds for the time between two fetches.
 
-        Return True after an edit of the bounds, until the next start, because the schedules keep the old bounds.
+        If the bounds were edited during the crawl, return True, because the schedules keep the old bounds until the
+        next start.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
@@ -282,9 +283,7 @@ class Judge:
         return max(trust, given) if given > own else min(trust, given)
 
     def reaches_back(self, policy: str) -> bool:
-        """Return whether some ``[[switch]]`` to this policy has `also = "discovered"`. A ``[[switch]]`` with `also =
-        "discovered"` moves even the pages that were discovered through the switched page.
-        """
+        """Return whether some ``[[switch]]`` to this policy has `also = "discovered"`."""
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
     def importance(self, verdict: Verdict) -> float:
@@ -300,16 +299,14 @@ class Judge:
 
 
 class _Inheritance(NamedTuple):
-    """The policy that links inherit, and the verdict on every accepted link; the verdict contains the
-    inherited trust.
-    """
+    """What links inherit: the rules of a policy, and the verdict on every accepted link, with its trust."""
 
     rules: UrlRules
     accepted: Verdict
 
 
 def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-    """Judge URLs by the rules of one policy. All accepted URLs share one verdict object."""
+    """Judge URLs by the rules of one policy."""
     rules, accepted = heir
     if origin.depth > law.depth:
         too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
@@ -330,7 +327,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return what links inherit: first for links within the policy's `spread`, then for links beyond it."""
+    """Return what links within the policy's `spread` inherit, and what other links inherit."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
@@ -370,8 +367,8 @@ def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin,
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
     """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
 
-    `links` is the number of accepted links on the whole page, if `verdicts` has only some of them. Trust that a
-    ``[[rule]]`` has set is not divided.
+    If `verdicts` has only some of a page's accepted links, `links` is the number of all of them. A link keeps the whole
+    trust that a ``[[rule]]`` gave it.
     """
     kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:
@@ -401,8 +398,8 @@ def _with_topics(collection: Collection) -> Iterator[str]:
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Judge known pages again, each by the rules of its own policy, and yield (page, verdict). Skip requests of Scrapy
-    projects.
+    """Judge known pages again, each by the rules of its own policy, and yield (page, verdict). Requests of Scrapy
+    projects are skipped.
     """
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):

@@ -92,7 +92,7 @@ class _Seeds:
         return place < len(self._rest) and self._rest[place] == number
 
     def policy(self, url: str) -> str | None:
-        """Return the policy that the line of a seed names, or None."""
+        """Return the policy named in a seed's line, or None."""
         return self._lines.get(url)
 
 

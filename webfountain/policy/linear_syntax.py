@@ -5,8 +5,8 @@ matches. Look-around, back-references and possessive repeats raise ValueError, b
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. The
 *plain* form is for ASCII texts without a line feed at the end, such as URLs, on which Python and RE2 agree. The *full*
-form is for texts with characters outside ASCII or with a last line feed. Before a text is searched for the full form,
-some of its characters are replaced (`Spelling`):
+form is for texts with characters outside ASCII or with a last line feed. Before a search with the full form, some
+characters of the text are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -136,7 +136,7 @@ _ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
-    """The characters to replace in a text before it is searched for the full form of an expression."""
+    """Which characters of a text are replaced before a search with the full form of an expression."""
 
     boundaries: bool
     last_line_feed: bool

@@ -60,7 +60,7 @@ class Pattern:
         return bool(expression.Match(_UNANCHORED, spelled, 0, len(spelled))[0][0] != _NOWHERE)
 
     def occurs(self, text: str, count: int) -> bool:
-        """Return whether a text contains at least `count` matches of the expression that do not overlap."""
+        """Return whether a text contains at least `count` non-overlapping matches of the expression."""
         expression, spelled = self._prepared(text)
         at, end = 0, len(spelled)
         for _ in range(count):
@@ -102,8 +102,8 @@ class Pattern:
 
 @functools.lru_cache(1024)
 def compile_pattern(text: str) -> Pattern:
-    """Return a compiled expression, from a cache. The text of a ValueError says what is wrong with the expression; the
-    caller adds the name of the key.
+    """Compile an expression, or return it from a cache. The text of a ValueError says what is wrong with the
+    expression; the caller adds the name of the key.
     """
     return Pattern(text)
 

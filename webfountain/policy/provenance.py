@@ -65,8 +65,8 @@ class Provenance(msgspec.Struct, frozen=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Provenance:
-        """Restore the result of `encode`. Return UNRECORDED for empty bytes, and for bytes of a later version of
-        webfountain.
+        """Decode the bytes that `encode` returns. Return UNRECORDED for empty bytes, and for bytes of a later version
+        of webfountain.
         """
         if not data:
             return UNRECORDED

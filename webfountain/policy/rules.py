@@ -3,7 +3,7 @@
 A rule replaces the policy that a page inherits from the page that links to it. With rules, a user can trust good
 domains that are not seeds (Policies 2006, Krugler's hand-picked domains), and distrust bad domains. A rule does not
 widen the scope of the collection. A page that a rule matches must pass the allow and deny patterns of its new policy.
-If several rules match a page, the first in the file counts. No rule replaces a policy that a seed's line names.
+If several rules match a page, the first rule in the file applies. No rule replaces a policy that a seed's line names.
 
 `match` is a host or a regular expression. ``example.org`` is only that host; ``*.example.org`` is that host and all
 hosts below it. A regular expression is searched in the canonical URL. If `match` is a list, one of its entries must

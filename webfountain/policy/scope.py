@@ -31,7 +31,7 @@ __all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", 
 
 _WWW: Final = "www."
 _SHARDS: Final = 64
-"""Number of values in the store among which the added sites are divided, so that each value stays small."""
+"""Number of values in the store over which the added sites are spread, so that each value stays small."""
 _decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
 _SCOPE_MEMO: Final = 65_536

@@ -179,7 +179,7 @@ class ChangeTable(Table, frozen=True):
 
 
 class ChangesTable(Table, frozen=True):
-    """The change log. `diff` is the format of the diff in each entry; `true` means text, and `false` means no diff."""
+    """The change log. `diff` is the format of diffs in the log; `true` means text, and `false` means no diff."""
 
     diff: bool | PageFormat = False
     keep: PositiveDuration = PositiveDuration(30 * 86_400)
@@ -236,8 +236,8 @@ class CycleTable(Table, frozen=True):
 class GoalTable(Table, frozen=True):
     """How fresh the crawl should keep its copies, with as few fetches as possible.
 
-    At most the fraction `obsolete` of the copies may be out of date for longer than `longer_than`. If `longer_than` is
-    None, every obsolete copy counts.
+    At most the fraction `obsolete` of the copies may be out of date for longer than `longer_than`, or at all if
+    `longer_than` is None.
     """
 
     obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]
@@ -369,7 +369,7 @@ class PolicyTable(Table, frozen=True):
 
 
 class WhenTable(Table, frozen=True):
-    """Conditions that a fetched page must all meet.
+    """Conditions, all of which a fetched page must meet.
 
     - `text`, `count`: its text contains `text` at least `count` times.
     - `language`: its text is in one of these languages.
@@ -394,8 +394,8 @@ class WhenTable(Table, frozen=True):
 
 
 class SwitchTable(Table, frozen=True):
-    """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. Links that are
-    found later on the page inherit the new policy.
+    """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. After the move,
+    links that are found on the page inherit the policy `to`.
 
     If `also` is "discovered", pages that were discovered through the page, directly or not, are moved too.
     """

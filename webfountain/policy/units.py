@@ -65,7 +65,7 @@ class Selector(str):
 
     @classmethod
     def parse(cls, value: object) -> Selector:
-        """Check a selector. Raises ValueError if the text is invalid."""
+        """Check a CSS selector. Raises ValueError if the text is invalid."""
         from webfountain.formats.page_units import is_selector  # noqa: PLC0415  (10 ms, and few policies select)
 
         if not isinstance(value, str) or not is_selector(value):

@@ -1,7 +1,7 @@
 """Apply the rules of one policy to a URL: accept the URL, or return the first reason to refuse it.
 
-Some of the rules are against spider traps, that is, URLs that a site generates without end. A rule uses only the URL
-and the page that links to it, so that a resumed crawl refuses the same URLs. Refusals are counted by reason:
+Some rules refuse spider traps: URLs that a site generates without end. A rule uses only the URL and the page that links
+to it, so that a resumed crawl refuses the same URLs. Each refusal is counted under one of these reasons:
 
 - ``too_long``: more than `discovery.max_url_length` characters (2083: the longest that search engines index).
 - ``too_deep``: more than `collection.limits.depth` hops from a seed. This limits every other trap.
@@ -77,7 +77,7 @@ _URL_MEMO: Final = 16_384
 saves three quarters of the work.
 """
 DATED: Final = "trap_calendar"
-"""Result for a URL with a date outside the limits; it is refused only if the linking page is part of the same
+"""Result for a URL whose date is outside the limits; such a URL is refused only if the linking page is part of the same
 calendar.
 """
 _LEAST_SLASHES: Final = 3
@@ -85,7 +85,7 @@ _LEAST_SLASHES: Final = 3
 
 
 def has_year(text: str, at: int = 0) -> bool:
-    """Return whether `text`, from the index `at` on, contains four digits that may be a year from 1900 to 2199."""
+    """Return whether `text` contains, at index `at` or later, four digits that may be a year from 1900 to 2199."""
     last, present = _CENTURIES
     return last.search(text, at) is not None or present.search(text, at) is not None
 
@@ -118,7 +118,7 @@ def is_off_calendar(url: str, *, last_year: int) -> bool:
 
 
 def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
-    """Return whether a link between two pages of a calendar leads out of the years FIRST_YEAR to `last_year`."""
+    """Return whether a link between two pages of a calendar leads to a year before FIRST_YEAR or after `last_year`."""
     if not is_off_calendar(url, last_year=last_year):
         return False
     from_year = year_of(source)
@@ -201,7 +201,7 @@ class UrlRules:
         return DATED if is_off_calendar(url, last_year=self._last_year) else None
 
     def step(self, url: str, source: str) -> Reason | None:
-        """Return "trap_calendar" if the link from `source` to `url` leads out of the years of a calendar, else None."""
+        """Return "trap_calendar" if `leaves_calendar` is true of the link from `source` to `url`, else None."""
         return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
 
     def reach(self, source: str) -> Callable[[str], bool]:
