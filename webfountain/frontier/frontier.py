@@ -87,7 +87,7 @@ class Frontier:
         return max(self.sites.addresses.ring.wake_at(), self.progress.open_at())
 
     def work_at(self) -> float:
-        """Return when the next batch is needed if no event occurs first: at a site's timer, or at a check of the price."""
+        """Return when a site's timer or a check of the price needs a batch, if no event occurs first."""
         return min(max(self.sites.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
 
     def landed(self, fetched: FetchResult) -> None:
