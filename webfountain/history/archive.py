@@ -82,7 +82,7 @@ class Archive:
 
     def read(self, step: Step, *, since: float, until: float) -> list[HistorySample]:
         """Return the samples that begin in a time span, in order. The current hour and day are included, although
-        incomplete. The cost is one read per stored hour, day or year in the span.
+        incomplete. The call reads one value of the store for each stored hour, day or year in the span.
         """
         head = self._head()
         if head is None:

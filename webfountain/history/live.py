@@ -37,13 +37,13 @@ class LiveSite(msgspec.Struct, frozen=True):
     site: str
     reason: WaitReason
     until: float | None
-    """End of the wait, UTC seconds; None if the site waits for an answer."""
+    """Time at which the site's wait ends, UTC seconds; None if the site waits for an answer."""
     in_flight: int
     hand: int
     """Number of the site's leased pages that wait in the process to be fetched."""
     immediate: int
     files: int
-    """Number of files that wait for a fetch, such as robots.txt and sitemaps."""
+    """Number of robots.txt files, sitemaps and similar files that wait to be fetched."""
     failures: int
     """Consecutive refusals."""
     address: str | None
@@ -64,7 +64,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     lag_s: float
     """Delay of the process's event loop, in seconds; above one second, the process is overloaded."""
     fetched: int
-    """Settled fetches since the process began."""
+    """Number of fetches that the process has settled since it began."""
     pages_per_second: float
     """Mean crawl rate over the last ten seconds."""
     limit: str
@@ -75,7 +75,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     active_sites: int
     in_flight: int
     pending_visits: int
-    """Fetched pages that are not yet written to disk."""
+    """Number of fetched pages that are not yet written to disk."""
     pending_bytes: int
     immediate: int
     leased: int

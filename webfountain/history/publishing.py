@@ -30,7 +30,7 @@ _decoder = msgspec.json.Decoder(LiveSnapshot)
 
 
 class LivePlace:
-    """Place where a process stores its snapshots. The methods may block, so a thread calls them.
+    """Place where a process stores its snapshots. The methods may block, so call them outside the event loop.
 
     This base class stores nothing, because no other process can read a store in memory.
     """
@@ -39,7 +39,7 @@ class LivePlace:
         """Store a snapshot in place of the last one."""
 
     def remove(self) -> None:
-        """Remove the last snapshot at the end of the process."""
+        """Remove the process's last snapshot when the process ends."""
 
 
 class FilePlace(LivePlace):

@@ -1,8 +1,7 @@
 """The recorder: it describes a crawl in a snapshot every two seconds and in a sample once a minute.
 
 The loop calls `snapshot` and passes the result to a thread that stores it for readers. A thread that may use the store
-calls `record`. If several processes share a store, the process that holds a claim keeps the history for all, and adds
-up their counts.
+calls `record`. If several processes share a store, one of them keeps the history for all, and adds up their counts.
 """
 
 from __future__ import annotations

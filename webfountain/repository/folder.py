@@ -104,7 +104,7 @@ class Folder:
         return place
 
     def holds(self, copy: Copy) -> bool:
-        """Return whether there are bytes at the current location of a copy."""
+        """Return whether the file at the current location of a copy is long enough to contain the copy."""
         try:
             place = self.place(copy)
             return self._paths[place.file].stat().st_size >= place.offset + place.length

@@ -42,7 +42,8 @@ class IndexRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
-    """Sums of one file: records, responses, and `copy_bytes` (bytes of responses with their requests)."""
+    """Number of records and of responses in one WARC file, and `copy_bytes` (bytes of responses with their
+    requests)."""
 
     records: int
     responses: int
@@ -71,7 +72,7 @@ def rows_of(path: Path) -> list[IndexRow]:
 
 
 def summary(path: Path) -> Summary:
-    """Return the sums of a file; this takes 0.1 s per gigabyte."""
+    """Count the records of a WARC file and their bytes, in 0.1 s per gigabyte."""
     rows = rows_of(path)
     copied = 0
     before: Kind = "warcinfo"

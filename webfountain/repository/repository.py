@@ -151,7 +151,7 @@ class Repository:
         if rules.max_bytes is not None:
             rotate_bytes = max(1, min(rotate_bytes, rules.max_bytes // FILES_PER_LIMIT))
         self.keep_answers = rules.keep_answers
-        """True if the collection also stores responses that are not copies of pages."""
+        """True if the collection stores all responses, not only copies of pages."""
         self._records = WarcWriter(software=software)
         self._writer = Writer(
             Path(directory),
@@ -238,7 +238,7 @@ class Repository:
         *,
         progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> ErasureResult:
-        """Remove every record whose URL `is_forgotten` (`Retention.erase`)."""
+        """Remove every record for whose URL `is_forgotten` returns True."""
         return self._retention.erase(is_forgotten, store, progress=progress)
 
     def bytes_on_disk(self) -> int:
@@ -276,7 +276,7 @@ class IdleFolders:
         """The folders that the last `erase` skipped, because ants write there."""
 
     def erase(self, is_forgotten: Callable[[str], bool], store: CopyStore) -> ErasureResult:
-        """Erase as `Repository.erase` does, in each folder in which no ant writes."""
+        """Remove records as `Repository.erase` does, from each folder to which no ant writes."""
         records = files = 0
         self.held.clear()
         for place in sorted(self._directory.glob("ant-*")):

@@ -1,6 +1,6 @@
 """Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
 
-The location of a copy may be in a page record, in a running lease and in an unsettled capture. A file is deleted only
+A page record, an open lease and an unsettled capture may each contain the location of a copy. A file is deleted only
 under these conditions:
 
 - the file is closed,

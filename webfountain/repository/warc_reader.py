@@ -29,7 +29,7 @@ __all__ = [
 BEFORE: Final = "X-Webfountain-Before"
 """Header of a response record that names the location of the superseded copy."""
 GZIP: Final = 31
-"""Value of zlib's window bits for "gzip, 32 KB window"."""
+"""The argument `wbits` of zlib for gzip data with a window of 32 KB."""
 GzipError: Final = cast("type[Exception]", isal_zlib.error)
 HEAD_BYTES: Final = 2048
 """Number of compressed bytes that nearly always contain the header of a record."""

@@ -1,6 +1,6 @@
 """Write the folder of WARC files: append records, rotate files and recover after a kill.
 
-A finished write survives SIGKILL. A power failure loses nothing of a file that was full or closed (fsync).
+A finished write survives SIGKILL. A file that is full or closed also survives a power failure (fsync).
 """
 
 from __future__ import annotations

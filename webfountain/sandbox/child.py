@@ -141,7 +141,7 @@ def _address_space() -> int:
 
 
 def _resident() -> int:
-    """Return the resident memory of this process in bytes, or its peak if unknown."""
+    """Return the resident memory of this process in bytes; if it is unknown, its maximum so far."""
     try:
         with open("/proc/self/statm", "rb") as sizes:
             return int(sizes.read().split()[1]) * resource.getpagesize()

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["CRASHES", "CrashSuspects"]
 
 CRASHES: Final = 3
-"""Number of processes that a page must crash, as the only page under examination, to count as failed."""
+"""A page counts as failed if it has crashed this many processes while no other page was under examination."""
 _SLOTS: Final = 16
 _SLOT_BYTES: Final = 4_096
 _FILE_BYTES: Final = _SLOTS * _SLOT_BYTES
@@ -74,8 +74,8 @@ class CrashSuspects:
         return not (self._alone or self._waiting) and url not in self._deaths
 
     def has_crashed(self, url: str) -> bool:
-        """Return whether a page has crashed too many processes. If the result is True, one crash is forgotten, so that
-        the page is examined again when it is next due."""
+        """Return whether a page has crashed too many processes. If the result is True, one of the page's crashes no
+        longer counts, so that the page is examined again when it is due."""
         if self._deaths.get(url, 0) < CRASHES:
             return False
         self._deaths[url] = CRASHES - 1

@@ -53,8 +53,8 @@ MEMORY_BYTES: Final = 256_000_000
 """Maximum memory for parsing a body, in bytes, without the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
-"""Memory that a child may use for each byte of a body, bytes. To parse one byte of a body takes 5 bytes of memory in an
-ordinary page, and 40 if the body has only three-letter tags."""
+"""Memory, in bytes, that a child process may use for each byte of a body. Parsing takes 5 bytes of memory per byte of
+an ordinary page, and 40 per byte of a body with only three-letter tags."""
 _WALL_S: Final = 60.0
 """A child is killed if it neither answers nor uses the CPU for this many seconds."""
 _LARGE_BYTES: Final = 1_000_000

@@ -91,7 +91,7 @@ class Follower:
 def behind(store: FrontierStore, cursor: str | None) -> int | None:
     """Return how many change-log entries an index lacks, at most MAX_COUNTED.
 
-    Return None while the list of all pages is being indexed, or if the list must be indexed again.
+    Return None while the follower indexes the list of all pages, or if it must index this list again.
     """
     if cursor is None or is_list_cursor(cursor):
         return None

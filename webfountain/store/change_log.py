@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
-"""Verdicts after which a consumer of the log has a copy of the page."""
+"""Verdicts of log entries after which a consumer of the log has a copy of the page."""
 
 BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
 _ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")

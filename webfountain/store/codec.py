@@ -76,7 +76,7 @@ def first_record(link: Link, at: float) -> PageRecord:
 
 
 def taken_over(record: PageRecord, link: Link, *, at: float) -> PageRecord:
-    """Put a known page under the policy of a link at the time `at`, and return the page's new record."""
+    """Return the record of a known page under the policy of a link; `at` is the current time."""
     provenance = Provenance.decode(link.provenance).because("conflict", at=at)
     return msgspec.structs.replace(
         record,

@@ -121,9 +121,9 @@ class UrlQueues(Protocol):
         decides its lane (`recrawl_place`).
 
         For each site, `learned` becomes `SiteRecord.learned`, and each of `parts` is stored under its number
-        (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. Learned data and
-        parts are not stored if the site lease is lost. An outcome has no effect if its lease is no longer open; the
-        result counts it as lost.
+        (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. If the site lease
+        is lost, neither `learned` nor `parts` are stored for the site. An outcome has no effect if its lease is no
+        longer open; the result counts it as lost.
 
         Raises
         ------
@@ -211,8 +211,8 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """Return an owner's active sites, in order of name, if they have immediate URLs that the owner has not received
-        yet.
+        """Return the active sites of an owner that have immediate URLs which the owner has not received yet, in order
+        of name.
         """
         ...
 

@@ -10,9 +10,9 @@ A URL is in one lane of one queue, or it is leased. A leased URL returns to its 
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-The caller decides which URLs are due: it passes a *horizon*, which contains a time for each lane. A URL is due if its
-order in the lane is at or before the lane's time. In the never-crawled queue, `first_seen` is compared with the lane's
-time. A new plan changes only the horizon; no queue is rewritten.
+The caller decides which URLs are due: it passes a *horizon*, which contains a time for each lane. A URL is due if the
+time by which it is sorted in its lane is at or before the lane's time in the horizon. In the never-crawled queue,
+`first_seen` is compared with the lane's time. A new plan changes only the horizon; no queue is rewritten.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 A revision runs when a store is opened for writing. `UnitConversion` changes the unit of the bucket bytes
 (`cycle.fastest`). `ClockCorrection` corrects times after a run whose clock was ahead. Each batch of changed pages is
-written together with the position that the revision has reached. If the process is killed, the next opening of the
-store continues at the stored position.
+written together with the position that the revision has reached. If the process is killed, the next process that opens
+the store continues the revision.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Revisable(Protocol):
         ...
 
     def move(self, site: SiteRecord) -> None:
-        """Replace a site's times, state and learned data by those of a record, and delete the site's parts."""
+        """Replace a site's times, state and learned data by those of a record, and delete its numbered parts."""
         ...
 
     def replace(self, site: str, keys: Sequence[bytes], rule: Callable[[PageRecord], PageRecord]) -> None: ...
@@ -148,8 +148,8 @@ def seconds_ahead(latest: float | None, at: float) -> float:
 
 
 class ClockCorrection(msgspec.Struct, frozen=True):
-    """Revision that corrects times after a run whose clock was ahead. A past event cannot be later than `at`, so its
-    time becomes `at`. Due times after `at` become `ahead` seconds earlier."""
+    """Revision that corrects times after a run whose clock was ahead. Times of past events that are later than `at`
+    become `at`. Due times after `at` become `ahead` seconds earlier."""
 
     at: float
     ahead: float

@@ -89,7 +89,7 @@ class Feed(Protocol):
     """A list of entries: any client adds entries, and exactly one process takes each entry."""
 
     def put(self, entries: Sequence[bytes]) -> None:
-        """Add entries at the end."""
+        """Add entries to the end of the feed."""
         ...
 
     def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
@@ -111,12 +111,12 @@ class Lives(Protocol):
     """The detector of set-backs, in which a store's server loses its latest steps while a process uses the store."""
 
     def take_set_back(self) -> SetBack | None:
-        """Return the set-back that any step has detected since the last call, or None."""
+        """Return the report of a loss of steps that was detected since the last call, or None."""
         ...
 
     def before_loss(self, call: Callable[[], object]) -> None:
         """Register a function to call when the server has lost steps, before this process gives up its sites. The
-        function runs in the thread that detects the loss.
+        function runs in the thread that detects the lost steps.
         """
         ...
 

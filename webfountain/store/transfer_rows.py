@@ -86,7 +86,7 @@ class Value(msgspec.Struct, frozen=True, tag="value", tag_field="row"):
 
 
 class CensusEntry(msgspec.Struct, frozen=True, tag="census", tag_field="row"):
-    """A census row. `counts` contains fetches, changes, seconds, links, births, milliseconds between checks."""
+    """A census row. `counts` contains the row's sums in the order of `census_counting.CensusCounts`."""
 
     period: int
     bucket: int | None

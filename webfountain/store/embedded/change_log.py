@@ -103,8 +103,8 @@ class LocalChangeLog:
         return None if value is None else _entry.decode(value).at
 
     def _last_before(self, at: float, low: int, high: int) -> int:
-        """Return the number of the newest entry before a time. Only entries after `low` and up to `high` are searched.
-        If no entry after `low` is before the time, return `low`.
+        """Return the number of the newest entry whose time is before `at`. Only entries from `low` + 1 to `high` are
+        searched; if none of them is from before `at`, return `low`.
         """
 
         def is_later(sequence: int) -> bool:

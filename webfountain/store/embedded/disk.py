@@ -41,8 +41,8 @@ MEBIBYTE: Final = 1 << 20
 MEMTABLE_BYTES: Final = 64 * MEBIBYTE
 BLOCK_BYTES: Final = 4096
 CACHE_BYTES: Final = 32 * MEBIBYTE
-"""Size of the block cache. A larger cache would take hours to fill, and the operating system caches the files too.
-Index and filter blocks are not in the block cache, because they would evict each other.
+"""A larger block cache would take hours to fill, and the operating system caches the files too. Index and filter blocks
+are not in the block cache, because they would evict each other.
 """
 BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02

@@ -72,7 +72,7 @@ __all__ = [
 
 FORMAT: Final = 2
 IMPORTING: Final = 0
-"""Format of a store whose import is not complete."""
+"""Format number of a store while its import is not complete."""
 
 PAGE: Final = b"P"  # site id, key -> page record, or a pointer to its NEVER entry, or BAR
 NEVER: Final = b"N"  # site id, lane (class of importance, or IMMEDIATE_NEVER), arrival -> NeverEntry

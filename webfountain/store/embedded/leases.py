@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["HeldLease", "LeasedSite", "Leases"]
 
 _GENERATION_BITS: Final = 40
-"""Number of bits for the lease numbers of one opening, enough for 10^12 leases."""
+"""Number of low bits in a lease number: they count up to 10^12 leases between two openings of the store."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """Passes over a whole embedded store: conversion to other units, correction of times, and recount.
 
 No other process may write to the store during a conversion, correction or recount. If the process is killed, the next
-opening continues a conversion or correction, but counting starts from the beginning.
+process that opens the store completes the conversion or correction. An interrupted recount starts from the beginning.
 """
 
 from __future__ import annotations

@@ -46,7 +46,8 @@ class Arrivals:
     ) -> tuple[dict[bytes, tuple[Link, bytes]], list[int]]:
         """Add the links with unknown URLs to the batch, by one multi-get and two puts per new URL.
 
-        Return the new links, as (link, queue entry) by page key, and the positions of links to known or forgotten URLs.
+        Return the (link, queue entry) of each new URL by page key, and the positions of links to known or forgotten
+        URLs.
         """
         sids = {site: site_id(site) for site in {link.site for link in links}}
         rows = {site: self._steps.sites.row(site) for site in sids}
@@ -311,5 +312,4 @@ def _is_later(record: PageRecord, due: float) -> bool:
 
 
 def _turn_of(place: PagePlace) -> int:
-    """Return the arrival number of a never-crawled page, or 0 for another page."""
     return arrival_of(place.entry) if place.record.state == "never-crawled" else 0

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 __all__ = ["salvage", "trouble_of"]
 
 _KEY_BYTES: Final = 17
-"""Length of a page key: family, site, page."""
+"""Length in bytes of a page key: family, site, page."""
 _TIME_BYTES: Final = 8
 _change = msgspec.msgpack.Decoder(Change)
 
@@ -244,7 +244,7 @@ def _entry(db: Rdict, sequence: int) -> Change:
 
 
 def _last_run(db: Rdict) -> range:
-    """Return the numbers of the newest readable entries of the change log that follow each other without a gap."""
+    """Return the numbers of the change log's newest readable entries, back to the first gap."""
     first = last = 0
     for key, value in _family(db, keys.CHANGE):
         number = place_of(key)

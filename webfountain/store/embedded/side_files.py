@@ -1,5 +1,5 @@
-"""The files beside the database of an embedded store. At the next opening, the files show whether a part of the store
-was lost.
+"""The files beside the database of an embedded store. When a store is opened, these files show whether a part of the
+store was lost.
 
 - ``log-end`` contains the number of the change log's newest entry. RocksDB writes each step to its own log. The end of
   that log may be lost: by a failure of the machine or disk, or because an old copy of the folder was restored. Then
@@ -30,13 +30,13 @@ __all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card"
 LOG_END = "log-end"
 _BYTES = 8
 _MOST = 1 << 48
-"""Upper bound of the number of a change-log entry."""
+"""The number of a change-log entry is always less than this."""
 
 CARD = "store-card"
 
 
 class NoLogEnd:
-    """Replacement of `LogEnd` that writes nothing, for a store opened for reading."""
+    """Replacement for `LogEnd` that writes nothing, used by a store that is opened for reading."""
 
     def note(self, last: int) -> None:
         """Write the number of the change log's newest entry."""
@@ -46,7 +46,7 @@ class NoLogEnd:
 
 
 class LogEnd(NoLogEnd):
-    """The file beside the database with the number of the newest entry of the change log."""
+    """A file beside the database that contains the number of the change log's newest entry."""
 
     def __init__(self, folder: Path) -> None:
         self._file = os.open(folder / LOG_END, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -59,7 +59,7 @@ class LogEnd(NoLogEnd):
 
     @property
     def last(self) -> int:
-        """The stored number, 0 if none was stored, or -1 if the file is damaged."""
+        """The entry number in the file, 0 if the file has none, or -1 if the file is damaged."""
         return self._noted
 
     def note(self, last: int) -> None:

@@ -2,7 +2,7 @@
 
 The queue entries of leased URLs stay on disk and are only hidden. When URLs are settled, their deleted keys remain at
 the beginning of the lane for a time. Each scan of a lane starts at the lane's *front*, so that deleted keys are scanned
-only once. The front of a lane is never after the lane's first entry.
+only once.
 """
 
 from __future__ import annotations
@@ -135,9 +135,8 @@ class _Lanes:
         return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Return up to `n` visible entries of a lane, by one short scan. The scan ends at the first entry whose order
-        is after `until`.
-        """
+        """Return the first `n` entries of a lane, without those of leased URLs, by one short scan. The scan stops at
+        the first entry that sorts after `until`."""
         if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []
         start = self._start(lane)
@@ -159,7 +158,8 @@ class _Lanes:
         return found
 
     def in_order(self, below: int, n: int) -> list[Item]:
-        """Return up to `n` visible entries, lane after lane. Only lanes with numbers less than `below` are read."""
+        """Return up to `n` entries, lane after lane, without those of leased URLs. Only lanes with numbers less than
+        `below` are read."""
         found: list[Item] = []
         for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
             found += self.first(lane, n - len(found))
@@ -176,8 +176,8 @@ class _Lanes:
         return found
 
     def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Return the next `n` visible entries after the entry with this suffix. Only lanes with numbers less than
-        `below` are read.
+        """Return the next `n` entries, without those of leased URLs, after the entry with this suffix. Only lanes with
+        numbers less than `below` are read.
         """
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []

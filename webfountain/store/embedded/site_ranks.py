@@ -72,7 +72,7 @@ class SiteRanks:
             self._latest[site] = at
 
     def changed(self, value: bytes | None) -> float:
-        """Return the time of a site's last change from its value on disk."""
+        """Decode the time of a site's last change from the site's value on disk."""
         return 0.0 if value is None else _values.unpack(value)[2]
 
     def stage(self, batch: WriteBatch, touched: Mapping[str, list[float]]) -> None:

@@ -1,7 +1,7 @@
 """The sites on disk: the row and the learned data of each site, the inactive sites by due time, and the active list.
 
-An inactive site has a key under DUE, an active site under ACTIVE. After a crash, the next opening makes the sites under
-ACTIVE due again. Up to `_ROWS_KEPT` rows are in memory.
+An inactive site has a key under DUE, an active site under ACTIVE. When the store is opened after a crash, the sites
+under ACTIVE become due again. Up to `_ROWS_KEPT` rows are in memory.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class DueSites:
         return found
 
     def next(self) -> float:
-        """Return the due time of the first site, or inf if no site will be due."""
+        """Return the earliest due time of a site, or inf if no site will be due."""
         for key, _ in self._disk.scan(self._front, after(DUE)):
             self._front = key
             return from_sortable(key[1:9])
@@ -172,7 +172,7 @@ class SiteRows:
         self.ranks.load()
 
     def refresh(self) -> None:
-        """Read what the writing process wrote, if the disk was opened for reading."""
+        """If the store was opened for reading, load the latest changes of the process that writes it."""
         if self._disk.read_only:
             self._disk.refresh()
             self.load()
@@ -221,7 +221,7 @@ class SiteRows:
             self._set_due(batch, site, row, due)
 
     def revise(self, batch: WriteBatch, row: SiteRow, record: SiteRecord) -> None:
-        """Replace an inactive site's times, state and learned data by those of a record, and delete the site's
+        """Replace an inactive site's times, state and learned data by those of a record, and delete its numbered
         parts."""
         site, sid = record.site, site_id(record.site)
         self.notes.put_state(batch, site, record.state)

@@ -79,7 +79,7 @@ class Steps:
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Replace the record of a page by a record that changes no counts; return the page's new place."""
+        """Replace the record of a page without updating the counts; return the page's new place."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)  # before the write: if that fails, the lane's front is too early, without harm

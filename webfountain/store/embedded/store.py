@@ -1,7 +1,7 @@
 """The default store: RocksDB in one folder, one writer, no server.
 
 Only one thread may change the store. Other threads may read statistics, sites, pages and the census at the same time. A
-store opened for reading answers every query from an up-to-date view, and refuses every step. Leases exist only in the
+store opened for reading answers every query from an up-to-date view, and refuses every write. Leases exist only in the
 memory of the writing process.
 """
 

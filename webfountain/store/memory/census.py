@@ -28,7 +28,7 @@ _STATE: Final = attrgetter("state")
 
 
 class MemoryCensus:
-    """Implementation of `CensusReader` in the reference store, which also counts."""
+    """Implementation of `CensusReader` in the reference store; it also counts fetches and new URLs."""
 
     def __init__(self, sites: MemorySites, *, period_s: float, fastest_s: float) -> None:
         self.period_s = period_s

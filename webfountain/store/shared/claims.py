@@ -94,7 +94,7 @@ class SharedClaims:
     def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
         """Shorten claims that end after `latest`, because the clock of their process was `ahead` seconds fast.
 
-        A claim without an owner keeps an address closed; such a claim ends `ahead` seconds earlier.
+        A claim with an owner ends at once; a claim without an owner ends `ahead` seconds earlier.
         """
         kept = [self._key(f"{kind}/") for kind in _TIMED]
         kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]
@@ -125,8 +125,8 @@ class SharedClaims:
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:
-        """Run a script on each key that stores some of these names, with `head` and the items of `given` for these
-        names. Return, for each key, the positions of its names and the script's answer."""
+        """Run a script once for each key that stores some of the names, with `head` and these names' items of `given`.
+        Return, for each key, the positions of its names and the script's answer."""
         by_key: dict[bytes, list[int]] = {}
         for i, name in enumerate(names):
             by_key.setdefault(self._key(name), []).append(i)

@@ -21,7 +21,7 @@ from webfountain.store.shared.layout import FIRST_LANE, HAS_COPY, HAS_DUE
 __all__ = ["arrival_of", "decode_value", "encode_body", "encode_copy", "encode_page", "encode_value", "never_lane"]
 
 _IN_FRONT: Final = frozenset({"state", "due", "copy", "immediate", "provenance"})
-"""Fields that have no position of their own in the msgpack part."""
+"""Fields that are not stored as items of the msgpack part."""
 _ORDER: Final = ("url", "depth", "importance", "policy", "request", "scores", "first_seen", "trust", "source")
 """First fields of the msgpack part, in order: the fields of a never-crawled page."""
 _FIELDS: Final = (*_ORDER, *(f for f in PageRecord.__struct_fields__ if f not in _IN_FRONT and f not in _ORDER))
@@ -133,7 +133,7 @@ def encode_value(site: str, record: PageRecord, arrival: int | None) -> bytes:
 
 
 def arrival_of(value: bytes) -> int | None:
-    """Return the arrival number of a page in the never-crawled queue, or None for another page."""
+    """Return the arrival number of a page in the never-crawled queue, or None if the page is not in this queue."""
     first, lane, order = _HEAD.unpack_from(value)
     return int(order) if first % HAS_DUE == 0 and lane else None
 

@@ -108,7 +108,7 @@ class ServerLives:
     # ------------------------------------------------------------ for callers
 
     def take_set_back(self) -> SetBack | None:
-        """Return a set-back that was detected since the last call, or None."""
+        """Return the report of a loss of steps that was detected since the last call, or None."""
         with self._lock:
             if not self._is_set_back:
                 return None
@@ -137,8 +137,8 @@ class ServerLives:
 
     @property
     def repairs(self) -> int:
-        """Number of repaired losses. If `repairs` changes while a caller runs several steps, a loss may have undone
-        some of them."""
+        """How many times this process has repaired a loss of steps. If `repairs` changes while a caller runs several
+        steps, a loss may have undone some of them."""
         return self._mended
 
     def is_void(self, site: str, token: int) -> bool:
@@ -172,7 +172,7 @@ class ServerLives:
 
     def before_loss(self, call: Callable[[], object]) -> None:
         """Register a function to call when the server has lost steps, before this process gives up its sites. The
-        function runs in the thread that detects the loss.
+        function runs in the thread that detects the lost steps.
         """
         self._before.append(call)
 
@@ -215,7 +215,7 @@ class ServerLives:
         return {shard: answers[shard] for shard in arguments}
 
     def _mark(self, shard: int, number: int) -> int:
-        """Return the number of the last step that a shard answered; 0 if that step is an hour or more older than step
+        """Return the number of the last step that a shard answered, or 0 if that was an hour or more before step
         `number`."""
         mark = self._marks.get(shard, 0)
         return mark if number - mark < COUNTS_MS else 0
@@ -284,7 +284,6 @@ class ServerLives:
         return str(self._described["log"])
 
     def _is_past(self) -> bool:
-        """Return whether the store's description names a life that has already ended."""
         return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
@@ -355,7 +354,7 @@ class GuardedShards(Shards):
         return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
-        """Return the number of a process's last step in each shard, or 0 for none, in one round trip."""
+        """Return the number of a process's last step in each shard, or 0 if it ran no step there, in one round trip."""
         found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 

@@ -4,8 +4,8 @@ A crawl converts the store if `cycle.period` or `cycle.fastest` in its policy fi
 A conversion deletes the census rows and the plan, because they are in the old units. A conversion computes the bucket
 byte of each page again from the page's history. If the latest step is later than the server's clock, a correction moves
 future times back. While a conversion or correction runs, other processes that open the store wait. A store is not
-converted while the claims of other processes show that they crawl (`UnitUse`). After a crash, the next opening
-continues a conversion at the position that each shard stores.
+converted while the claims of other processes show that they crawl (`UnitUse`). If a process is killed during a
+conversion, the next process that opens the store continues it.
 
 ``check --repair`` counts the store again, while no process crawls. New counts replace the old ones only at the end, so
 an interrupted recount starts from the beginning.
@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
 """Duration in seconds of the lock that a conversion holds. A conversion extends its lock with each batch."""
 PATIENCE_S: Final = 600.0
-"""Longest time in seconds for which an opening waits for another process's conversion."""
+"""Longest time, in seconds, that a process which opens the store waits while another process converts it."""
 SILENCE_S: Final = 30.0
 """A process whose clock is far ahead counts as ended if it does not extend its claim for this time, in seconds."""
 LONGEST_CLAIM_S: Final = 7200.0
@@ -67,7 +67,7 @@ _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites"
 
 
 class UnitUse:
-    """A claim that tells other processes this process's census period and unit of the bucket bytes."""
+    """Claim by which this process announces its census period and its unit of the bucket bytes."""
 
     def __init__(self, claims: SharedClaims) -> None:
         self.name = f"unit/{secrets.token_hex(8)}"
@@ -94,7 +94,7 @@ def latest(shards: Shards) -> float | None:
 
 
 class SharedMaintenance:
-    """The conversions and corrections of one shared store. Times are from the server's clock."""
+    """Converts one shared store to other units, and corrects its times. Times are from the server's clock."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class SharedMaintenance:
 
     def agree(self, *, period_s: float, fastest_s: float | None, corrects: bool) -> SharedMeta:
         """Convert the store to these units if needed, and return its description. If `fastest_s` is None, the store
-        keeps its value.
+        keeps its unit of the bucket bytes.
 
         With `corrects`, times in the future are also corrected, unless other processes crawl.
 
@@ -390,8 +390,7 @@ class RevisedShard:
 def recount_shards(connection: ServerConnection, *, prefix: str, count: int) -> None:
     """Compute the counts of all shards again, in one round trip per site.
 
-    The new counts are under separate keys until all are complete. Counts must never be too low, because the next crawl
-    would then delete files with needed copies.
+    Counts must never be too low, because the next crawl would then delete files with needed copies.
 
     Raises
     ------

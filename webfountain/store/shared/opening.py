@@ -43,7 +43,7 @@ logger = logging.getLogger(__name__)
 
 FORMAT: Final = 5
 IMPORTING: Final = 0
-"""Format of a store whose import is not complete."""
+"""Format number of a store while its import is not complete."""
 DEFAULT_PREFIX: Final = "webfountain"
 DEFAULT_SHARDS: Final = 256
 _MOST_SHARDS: Final = 16_384
@@ -105,8 +105,8 @@ def open_private(
     fresh: bool = False,
     at: float | None = None,
 ) -> SharedStore:
-    """Open or create the store on the server of a crawl's folder. If the server does not run, it is started, and ends
-    with the store.
+    """Open or create the store on the server of a crawl's folder. If the server is not running, start it; it then ends
+    when the store is closed.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """An outage of the store's server: its log lines, and a limit for waiting in a process that is about to end.
 
 An outage is logged in two lines, at its beginning and at its end, for all threads of the process together. A move of a
-cluster slot is logged only if it takes over `MOVE_S` seconds.
+cluster slot is logged only if it takes longer than `MOVE_S` seconds.
 
 `EndLimit` limits how long calls wait for the server, so that a crawl ends within ten seconds after a signal.
 """
@@ -32,7 +32,7 @@ MOVE_S: Final = 2.0
 _MOVES: Final = (MovedError, AskError, TryAgainError)
 
 LAST_S: Final = 0.3
-"""Time limit, in seconds, of a call after the end of `EndLimit`: enough for a working server."""
+"""Time limit, in seconds, of a call once the limit of `EndLimit` has passed: enough for a working server."""
 
 
 class Outage:

@@ -95,8 +95,8 @@ class SharedPages:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently.
 
-        To forget a page takes two round trips and a scan of the log. To forget a site takes two round trips per
-        thousand pages. If the process dies during the call, the next call for the same pages completes the work.
+        Removing a page takes two round trips and a scan of its shard's log; a site takes two round trips per thousand
+        pages. If the process dies during the call, the next call for the same pages completes the work.
         """
         removed, repairs = 0, -1
         while repairs != self._lives.repairs:  # a loss between the two steps may undo the first one

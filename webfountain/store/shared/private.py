@@ -39,13 +39,13 @@ _START_S: Final = 600.0
 """Time limit for the start of the server, in seconds: a file of gigabytes takes long to read."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""Longest time for which the owner waits for other crawls before it ends the server, in seconds. Crawls stopped by the
-same signal end within this time (`crawl.scheduler.GRACE_S`)."""
+"""Longest time for which the owner waits for other crawls before it ends the server, in seconds. Crawls that are
+stopped by one Ctrl-C end within this time (`crawl.scheduler.GRACE_S`)."""
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
 """Minimum time that a server gets to answer or to end, in seconds."""
 STARTS: Final = 5
-"""Number of failed starts in a row after which a dead server is given up."""
+"""A dead server is given up after this many failed starts in a row."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
 """With `appendfsync` "everysec", the server delays writes for up to two seconds during an fsync, but answers at once.
 With `appendfsync` "everysec", a SIGKILL lost acknowledged writes in one of 12 trials on a busy disk.

@@ -31,7 +31,7 @@ class SentStep(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return how much memory this step takes, in bytes."""
+        """Return how much memory this step takes in the log, in bytes."""
         return len(self.arguments) + _OVERHEAD
 
 
@@ -72,7 +72,7 @@ class RepeatLog:
         of the last step that the shard still has.
 
         The steps are in rows with at most one step per shard, so that each shard gets its steps in order. Calls are
-        returned if they are newer than the earliest step in `lost`.
+        returned if they were logged after the earliest step in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

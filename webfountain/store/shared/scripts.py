@@ -1,9 +1,9 @@
 """The Lua scripts that carry out the steps of a store, in one round trip for any number of shards.
 
-The text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A line
-`-- Uses` in a step's file names the parts that the step needs, in order. A server gets only the hash of a script, or
-the text if the server does not know the hash. All keys of a shard are in one hash slot, and each step declares them, so
-Redis Cluster can route the step.
+The Lua text of a step consists of key names, constants, the parts of `lua/parts/` that it uses, and its own file. A
+line `-- Uses` in a step's file names the parts that the step needs, in order. A server gets only the hash of a script,
+or the text if the server does not know the hash. All keys of a shard are in one hash slot, and each step declares them,
+so Redis Cluster can route the step.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Script:
 class Shards:
     """The shards of one store. Each key begins with `prefix`.
 
-    `apart` names keys whose contents are being computed again: they get the suffix "/new".
+    The keys named in `apart` get the suffix "/new", so that their contents can be computed anew.
     """
 
     def __init__(self, connection: ServerConnection, *, prefix: str, count: int, apart: Collection[str] = ()) -> None:
@@ -134,7 +134,7 @@ class Shards:
         return found
 
     def run(self, step: str, arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
-        """Run a step in some shards, with the arguments of each shard. Return the answers by shard.
+        """Run a step in some shards, in each with its own arguments. Return the answers by shard.
 
         Raises
         ------

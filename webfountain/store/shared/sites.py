@@ -2,7 +2,7 @@
 lists of the shards.
 
 Each process looks for due sites in its own random order of shards, so that processes do not compete for the same shard.
-Opening a store of an older version adds its sites to the orders (`rank_sites`).
+When a store of an older version is opened, its sites are added to the sorted lists (`rank_sites`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _AT_ONCE: Final = 1000
 def _ranked(shards: Shards, letter: str, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
     """Return (rank, name) of the next `n` sites after a position, in one or two round trips.
 
-    `letter` stands for the order; "" means that sites are sorted by name.
+    `letter` selects the order in which sites are sorted; "" means by name.
     """
     share = min(n, 2 * n // shards.count + _SPARE)
     found = _members(shards, letter, rank, name, dict.fromkeys(range(shards.count), share))
@@ -74,10 +74,10 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 
 
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
-    """Add every site to all orders, if an older version left a shard without orders.
+    """Add every site to the sorted lists of its shard, if an older version wrote a shard without these lists.
 
-    `newest` returns the time of each site's newest entry in the change log. The call takes one round trip if all shards
-    have orders; else two more for each hundred sites of the largest shard.
+    `newest` returns the time of each site's newest entry in the change log. If no shard lacks its lists, the call takes
+    one round trip.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}
@@ -94,7 +94,6 @@ def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> Non
 
 
 def _unranked(shards: Shards) -> list[int]:
-    """Return the shards without orders, which an older version wrote."""
     return [shard for shard, score in enumerate(shards.ask("ZSCORE", "ranks", _RANKED)) if score is None]
 
 

@@ -37,7 +37,7 @@ __all__ = ["SharedBoard", "SharedStore"]
 CLOSE_S: Final = 2.0
 """Longest time for which closing a store waits for its server, in seconds."""
 SERVER_END_S: Final = 1.5
-"""Grace period for the end of a private server after the last call, in seconds."""
+"""Time, in seconds, that a private server gets to end after the last call to it."""
 
 
 class SharedBoard:
