@@ -35,17 +35,17 @@ FAILING: Final = "failing-pages"
 
 
 class CollectionForecast:
-    """Estimates the obsolete share of a collection's pages, now and in the coming cycles."""
+    """Estimates what share of a collection's pages is obsolete, now and in the coming cycles."""
 
     def __init__(self, cycle_s: float) -> None:
         self._cycle_s = cycle_s
         self.saved: SavedForecast | None = None
-        """The forecast, and the sum of the estimates of all sites; None before the first update."""
+        """The saved form of the forecast and of the estimates of all sites together; None before the first update."""
 
     def add(
         self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
     ) -> None:
-        """Add the results of fetches, and replace the estimates of the fetched sites.
+        """Add the results of fetches to the forecast, and replace the old estimates of the fetched sites.
 
         Parameters
         ----------
@@ -82,7 +82,7 @@ class CollectionForecast:
         return self.saved
 
     def outlook(self) -> Outlook | None:
-        """Return the obsolete share at the last update, or None if the estimates cover too few pages."""
+        """Return the share of obsolete pages at the last update, or None if the estimates cover too few pages."""
         return None if self.saved is None else self.saved.forecast.now()
 
     def encode(self) -> bytes | None:

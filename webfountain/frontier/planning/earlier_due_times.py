@@ -2,8 +2,8 @@
 
 When a site is parked, the schedule gives the site a due time. A new plan, a lower price, an edited policy file or a
 restart may make pages of parked sites due earlier. A pass goes through all parked sites in order of name, a few with
-each batch. The pass gives each parked site an earlier due time if the schedule now gives one. If a further change makes
-pages due earlier during a pass, another pass follows.
+each batch. If the schedule now makes a parked site due earlier, the pass sets the earlier due time. If a further change
+makes pages due earlier during a pass, another pass follows.
 
 `EarlierDueTimes` requests a pass in the loop thread, and `ParkedSites` makes the pass in the worker thread.
 """

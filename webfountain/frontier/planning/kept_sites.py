@@ -3,9 +3,9 @@
 If the site is still in memory, and no other ant has saved newer data, the object in memory is used. If no saved data
 can be used, `begin_site` makes the site from the records of its crawled pages.
 
-Each window of a very large site is saved separately (`take_windows`), before the next window is loaded. The new window
-takes over the learned change rates of the site's sections. When a very large site becomes active for the first time,
-its pages are read once, and sorted into windows in a temporary file.
+Each window of a very large site is saved separately (`take_windows`), before the next window is loaded. The next window
+starts with the change rates learned so far for the site's sections. When a very large site becomes active for the first
+time, its pages are read once, and sorted into windows in a temporary file.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active, with data from memory (`held`), from the store (`kept`) or from its page
+        """Return a site that becomes active: from memory (`held`), from its saved data (`kept`) or from its page
         records (`records`).
         """
         if held is not None and kept and held.kept == kept and held.follow(terms):
@@ -142,7 +142,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Make a site anew from the records of its pages, and delete its saved windows."""
+        """Rebuild a site from the records of its pages, and delete its saved windows."""
         site = self._begin(lease, records, terms, at=at)
         numbers = {number for each in known if not each.is_whole for number in each.numbers}
         for number in numbers - set([] if site.windows.is_whole else site.windows.numbers):
@@ -194,7 +194,7 @@ class KeptSites:
     ) -> tuple[UrgentSite, bytes]:
         """Load another window of a site, and return the site and the data that the store must save.
 
-        Split the current window if it has grown too large. If a saved window cannot be read, make the site anew from
+        Split the current window if it has grown too large. If a saved window cannot be read, rebuild the site from
         `records`.
         """
         windows = Windows.begun(0, terms, at) if site.windows.is_whole else site.windows
@@ -262,8 +262,7 @@ class _Pages(NamedTuple):
     events: Array
     """For each page, the number of checks that found a change."""
     observed_time: Array
-    """For each page, the number of time steps between its checks; the steps before a check that found a change count
-    half.
+    """For each page, the sum of the intervals between its checks, in time steps; an interval with a change counts half.
     """
     importance: Array
     fetched: Array
@@ -271,7 +270,7 @@ class _Pages(NamedTuple):
     logs: Array
     """For each page, the sum of log(n) over the checks that found a change n steps after the previous check."""
     quiet: Array
-    """For each page, the number of time steps that led to checks without a change."""
+    """For each page, the sum of the intervals in which it did not change, in time steps."""
 
 
 def begin_site(
@@ -340,10 +339,7 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Summarise the last checks of a page: how many found a change, and how many time steps lay between them.
-
-    Return (`events`, `observed_time`, `logs`, `quiet`) as in `_Pages`.
-    """
+    """Summarise the last checks of a page as the values `events`, `observed_time`, `logs` and `quiet` of `_Pages`."""
     found, observed_time, logs, quiet = 0.0, 0.0, 0.0, 0.0
     for check in decode(record.history):
         steps = check.interval / step_s

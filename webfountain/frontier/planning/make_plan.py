@@ -41,7 +41,7 @@ __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_pe
 STALE_SHARE: Final = 0.25
 """Share of obsolete pages in a collection above which the plan uses strategy 2 (Edwards 2001)."""
 UNSEEN: Final = 0.5
-"""Number of changes that are assumed for pages on which no change was ever observed."""
+"""Assumed number of changes of pages on which no change was ever observed."""
 LEARNED: Final = 0.5
 """Weight of the newest measurement in `GoalCost.correction`. If old measurements had no weight, the number of planned
 fetches would oscillate from cycle to cycle.
@@ -51,7 +51,7 @@ _NEVER_S: Final = 1e12
 
 
 class Aim(NamedTuple):
-    """The goal of a policy file, and the cost of the goal in the last plan."""
+    """The goal that a policy file sets, and its cost in the last plan."""
 
     goal: Goal
     last: GoalCost | None = None
@@ -142,7 +142,7 @@ def _aimed(
 
 
 def _limited(quotas: Quotas, most: int) -> Quotas:
-    """Return the quotas with at most `most` fetches of known pages per period."""
+    """Return the quotas, reduced to at most `most` fetches of known pages per period."""
     recrawl = quotas.recrawl.sum(axis=1)
     share = np.minimum(most / np.maximum(recrawl, 1), 1.0)
     by_bucket = np.floor(quotas.recrawl * share[:, None]).astype(np.int64)
@@ -195,7 +195,7 @@ def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
 def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
     """Divide the unused part of the budget equally among all known pages.
 
-    Strategy 2 optimises only the end of the cycle, so it may leave a part of the budget of earlier periods unused.
+    Strategy 2 considers only the state at the end of the cycle, so it may leave budget of earlier periods unused.
     """
     known = float(pages.sum())
     left = np.clip(capacity - quotas.fresh - quotas.recrawl.sum(axis=1), 0, int(known))
@@ -212,7 +212,7 @@ def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
     """Return the price of a fetch, in seconds, and the interval between fetches for each of the 256 buckets, in
-    seconds. With the returned intervals, each fetch adds the same fresh time: the price.
+    seconds. With the returned intervals, each fetch lengthens the time in which copies are fresh by the price.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -294,8 +294,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from seeds and sitemaps. The crawl's first period is not counted, because
-    most seeds are loaded then.
+    """Return how many URLs per period come from seeds and sitemaps. The mean leaves out the crawl's first period,
+    because most seeds are loaded then.
     """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)

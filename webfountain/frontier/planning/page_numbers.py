@@ -21,7 +21,7 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""If the unsorted keys take more than this many bytes, all keys are sorted, so that a key is found fast."""
+"""When the unsorted keys take more than this many bytes, all keys are sorted for fast search."""
 
 
 class PageNumbers:
@@ -65,5 +65,5 @@ class PageNumbers:
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 
     def some(self, pages: npt.NDArray[np.bool_]) -> PageNumbers:
-        """Return an object with only the chosen pages, numbered anew in their old order."""
+        """Return a new numbering of only the chosen pages, in their old order."""
         return PageNumbers(np.frombuffer(self.keys, dtype=np.uint64)[pages].tobytes())

@@ -29,8 +29,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of active sites in the sample from which the pages of all active sites are estimated."""
 RECALLED: Final = 2.0
-"""If fewer pages are due than can be fetched during this many checks, pages of recently parked sites are made due too.
-"""
+"""If all due pages can be fetched before this many price checks, urgent pages in memory are made due."""
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
 
@@ -51,7 +50,7 @@ class PageSupply:
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages wait for a fetch: they are due, or urgent enough to be made due.
+        """Return how many pages are due, or urgent enough to be made due.
 
         If there are many active sites, only the pages of `SAMPLE` sites are counted, as a sample.
         """

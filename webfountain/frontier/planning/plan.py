@@ -48,16 +48,14 @@ class Bounds:
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
         """Return a time for each lane: a page of the lane is due at `at` if its last crawl was before that time.
-        `latest` contains the times of the buckets' lanes as they would be without the bounds.
+        `latest` contains the times that the lanes of the buckets would have without the bounds.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the time nearest to `wanted` at which the bounds allow a fetch of a page that was last fetched at
-        `order`.
-        """
+        """Return the time nearest to `wanted` at which a page that was last fetched at `order` may be fetched."""
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
@@ -69,11 +67,11 @@ def bounds_of(collection: Collection) -> Bounds:
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """The numbers of pages that are expected at the end of each of the T periods.
+    """The expected numbers of pages at the end of each of the T periods.
 
     `obsolete` is computed by equation (2) of `core.model`, which assumes that pages are fetched in random order.
-    `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first. In the
-    symbols of the model, `never_crawled` is n and `pages` is b.
+    `obsolete_oldest_first` assumes the real order, in which the page with the oldest copy is fetched first. The model
+    calls `never_crawled` n and `pages` b.
     """
 
     obsolete: tuple[float, ...]
@@ -89,17 +87,17 @@ class GoalCost(msgspec.Struct, frozen=True):
     age_s: float
     """The goal is that at most `share` of the copies are out of date for longer than `age_s` seconds."""
     correction: float
-    """The measured obsolete share of the last cycles, divided by the share that the model expects."""
+    """Measured share of obsolete pages in the last cycles, divided by the share that the model predicts."""
     fetches: float | None
     """Number of fetches per period that reaches the goal, or None if no number is enough."""
     planned: float
-    """Number of fetches per period in the plan: less than `fetches` if the capacity is too small."""
+    """Number of fetches per period in the plan: fewer than `fetches` if the capacity is too small."""
     expected: float
-    """Obsolete share that is expected in the long run with `planned` fetches per period."""
+    """Expected share of copies that are out of date for longer than `age_s`, with `planned` fetches per period."""
     less_fetches: float
-    """An example of a smaller budget: fewer fetches per period than `planned`."""
+    """A smaller number of fetches per period than `planned`, as an example."""
     less_share: float
-    """Obsolete share that is expected in the long run with `less_fetches` fetches per period."""
+    """Expected share of copies that are out of date for longer than `age_s`, with `less_fetches` fetches per period."""
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -109,8 +107,9 @@ class Plan(msgspec.Struct, frozen=True):
     `weights` contains, for each period, the share of fetches that go to never-crawled pages (p in the model). For each
     period, `recrawl` and `fresh` are the numbers of fetches of known and of never-crawled pages. `quotas` (T, B)
     divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) contains the measured changes per second of
-    each bucket. `phases` contains the clocks of all 256 buckets (`core.phases`). If every page is fetched at the
-    interval of its bucket (`intervals`, in seconds), each fetch adds `price` seconds of fresh time.
+    each bucket. `phases` contains the clocks of all 256 buckets (`core.phases`). `intervals` contains the time between
+    two fetches of a page for each bucket, in seconds. At these intervals, each fetch lengthens the time in which copies
+    are fresh by `price` seconds.
     """
 
     start: float

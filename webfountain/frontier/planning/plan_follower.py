@@ -41,7 +41,9 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """Keeps the ant's current `schedule`. Until the first plan, the schedule depends only on the buckets of pages."""
+    """Keeps the ant's current `schedule`. Until the first plan, a page's due time depends only on its last crawl and
+    its bucket.
+    """
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
         """If `recrawl` is False, no page is fetched again."""
@@ -61,7 +63,7 @@ class PlanFollower:
         self.share = 1.0
         """The fraction of the plan's fetches that this ant makes."""
         self.hastened = 0
-        """Counts the new plans, edits and lower prices that made pages due earlier."""
+        """Number of new plans, edits of the policy file and lower prices that made pages due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
         self.schedule = Schedule()
@@ -142,7 +144,7 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """With each batch, keep the worker's report about urgent pages.
+        """Keep the worker's report about urgent pages, which comes with each batch.
 
         Parameters
         ----------
@@ -156,9 +158,10 @@ class PlanFollower:
             self.schedule.ranks = ranks
 
     def missing(self) -> int:
-        """Return how many more pages should be due.
+        """Return how many more pages should be made due.
 
-        If the plan has at least one fetch per check, return at least 1, because all due pages may be on a few sites.
+        If the plan allows a fetch before the next check, return at least 1, because all due pages may be on a few
+        sites.
         """
         plan = self.plan
         if plan is None or not self._ranks:

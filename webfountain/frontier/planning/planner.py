@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""If a collection has fewer copies than this, the next plan is made one period later."""
+"""Smallest number of copies for which a plan is made; with fewer copies, the planner tries again after one period."""
 
 
 class Planner(Order):
@@ -126,7 +126,7 @@ class Controller:
         return max(self._asked_at + self._cycle.period_s, ends_at)
 
     def census_since(self, at: float) -> int | None:
-        """Return the first period whose counts the next plan needs, or None if it is too early for a plan."""
+        """Return the first period that the census of the next plan must cover, or None if a plan is not due."""
         if at < self.due():
             return None
         self._asked, self._asked_at = True, at

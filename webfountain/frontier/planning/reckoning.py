@@ -1,6 +1,6 @@
 """Compute the urgencies of the pages of many sites at once.
 
-The pages of several sites form one array (`core.site_urgency`), which saves time, because most sites are small. Before
+Because most sites are small, the pages of several sites form one array (`core.site_urgency`), which saves time. Before
 each computation, the results of the last fetches update the sites' change rates and the collection's forecast.
 """
 
@@ -82,8 +82,8 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array, approach: Approach) -> Approach:
-        """Adjust the urgencies `worth`, in place, by the dates in sitemaps and feeds. Return how the adjusted urgencies
-        will grow with time.
+        """Adjust the urgencies `worth`, in place, by the dates in sitemaps and feeds. Return `approach`, the growth of
+        the urgencies with time, after the same adjustment.
         """
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         if not dated:
@@ -133,8 +133,8 @@ class Reckoner:
 
 
 def _groups(sites: list[UrgentSite], at: float) -> Iterator[SitesTogether]:
-    """Divide the sites into groups that can be computed together. The sites of a group have the same rounded interval
-    between visits, and about `PAGES_TOGETHER` pages.
+    """Divide the sites into groups whose urgencies are computed together. A group has about `PAGES_TOGETHER` pages, and
+    its sites have the same rounded interval between visits.
     """
     by_interval: dict[float, list[UrgentSite]] = {}
     pages: Counter[float] = Counter()

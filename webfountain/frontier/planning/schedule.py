@@ -45,22 +45,23 @@ __all__ = [
 ]
 
 VISITS_PER_CHANGE: Final = 4
-"""Number of fetches of a page per expected change, before the first plan. With four fetches per change, a page that
-changes by a Poisson process is fresh for 88 % of the time (Cho 2000).
+"""Number of fetches of a page per expected change of the page, before the first plan. With four fetches per change, a
+page that changes by a Poisson process is fresh for 88 % of the time (Cho 2000).
 """
 CHECKS_PER_PERIOD: Final = 50
 """How often per period the number of fetches is compared with the plan."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""If planned fetches were not made, a check multiplies the intervals between visits by SOONER, else by LATER.
+"""At each check, the intervals between visits are multiplied by SOONER if planned fetches were not made, else by LATER.
 """
 FASTER: Final = 0.95
-"""When `Schedule.pace` falls below this share of its highest value, due times are computed again."""
+"""When `Schedule.pace` falls below this share of its highest value, the due times of parked sites are computed again.
+"""
 REFRESH: float = 0.02
-"""Share of a period after which a horizon is computed again; fetches may be late by as much."""
+"""Share of a period for which a computed horizon is used; fetches may be late by this share."""
 _ROUND_S: Final = 60.0
-"""Due times more than an hour ahead are rounded up to multiples of this many seconds, so that many pages are moved
-together.
+"""Due times more than an hour ahead are rounded up to multiples of this many seconds, so that many pages share a due
+time.
 """
 _HOUR_S: Final = 3600.0
 PATIENCE: Final = 3.0
@@ -71,7 +72,7 @@ _LEAST_PRICE_S: Final = 1e-3
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule) -> PageRecord:
     """Return a page's record, with an explicit due time if the page's policy has narrower bounds than the schedule.
 
-    A schedule has only one pair of bounds: the widest of all policies.
+    A schedule has one pair of bounds for all pages: the widest bounds of all policies.
     """
     if record.state != "crawled" or record.failures or record.last_crawled is None or record.due is not None:
         return record
@@ -82,24 +83,22 @@ def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule)
 
 
 class Spending(NamedTuple):
-    """How the budget of fetches was used since the last check."""
+    """How many fetches were `planned` and `made` since fetches were last compared with the plan."""
 
     planned: float
-    """Number of fetches that the plan allowed since the last check."""
     unspent: float
-    """Number of planned fetches that were not made since the last check that made more pages due."""
+    """Number of planned fetches that were not made, set back to 0 after it has exceeded the tolerance."""
     waiting: int
-    """Number of pages that wait for a fetch: they are due, or urgent enough to be made due."""
+    """Number of pages that are due, or urgent enough to be made due."""
     starved: bool
-    """True if there was a moment without due pages since the last check."""
+    """True if, at some moment since fetches were last compared with the plan, no page was due."""
     owed: float = 0.0
-    """Planned fetches minus fetches made, summed over many checks and limited in size."""
+    """Planned fetches minus fetches made, accumulated during the crawl and kept within limits."""
     made: int = 0
-    """Number of fetches that were made since the last check."""
     top: float = inf
     """Upper bound of the urgency of pages that are not due, in seconds."""
     level: float = 0.0
-    """If n more pages should be due, the urgency of the n-th most urgent page that is not due, in seconds."""
+    """Urgency of the least urgent page that must be made due to reach the planned number of due pages, in seconds."""
 
     @property
     def short(self) -> bool:
@@ -108,7 +107,7 @@ class Spending(NamedTuple):
 
     @property
     def late(self) -> bool:
-        """True if fewer fetches were made than planned, over many checks, because too few pages were due."""
+        """True if, over many checks, fewer fetches were made than planned because too few pages were due."""
         # Without this test, a plan with few fetches would lose one fetch at each check.
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
@@ -133,8 +132,8 @@ class Schedule:
         return [-inf] * LANES
 
     def due(self, lane: int, order: float) -> float:
-        """Return the due time of a page in a lane of its site's recrawl queue. `order` is the time of the page's last
-        crawl in lanes below ADVANCED, and the page's due time in other lanes.
+        """Return the due time of a page in a lane of its site's recrawl queue. In lanes below ADVANCED, `order` is the
+        time of the page's last crawl; in higher lanes, it is the due time.
         """
         del lane, order
         return inf
@@ -163,7 +162,7 @@ class Schedule:
 
 class BucketSchedule(Schedule):
     """Schedule before the first plan: a page is due after `1 / VISITS_PER_CHANGE` of the mean change interval of its
-    bucket, within the bounds.
+    bucket, within the bounds of the policies.
     """
 
     __slots__ = ("_fastest", "_intervals")
@@ -190,8 +189,8 @@ class BucketSchedule(Schedule):
 
 
 class PlanSchedule(Schedule):
-    """Schedule by a plan of strategy 1, 2 or 3. In the plan, each bucket has a phase clock. A page is due when the
-    clock of its bucket has advanced by 1 since the page's last crawl.
+    """Schedule by a plan of strategy 1, 2 or 3. Each bucket has a clock, and a page is due when its bucket's clock has
+    advanced by 1 since the page's last crawl.
     """
 
     __slots__ = ("_bounds", "_clocks", "_gain", "_horizon", "_latest", "_made_for", "_plan", "_read_at")
@@ -206,7 +205,6 @@ class PlanSchedule(Schedule):
         self._horizon: list[float] = []
 
     def horizon(self, at: float) -> list[float]:
-        """Return the horizon at a time."""
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -237,7 +235,7 @@ class PlanSchedule(Schedule):
 def earlier_visits(
     records: Iterable[PageRecord], revisit_of: Callable[[str], RevisitTable], schedule: Schedule, *, at: float
 ) -> dict[float, list[bytes]]:
-    """Return the keys of the pages that must become due earlier because of their policies' bounds, by new due time.
+    """Return, by new due time, the keys of the pages that their policies' bounds make due earlier.
 
     `revisit_of` maps the name of a policy to its bounds.
     """
@@ -271,7 +269,7 @@ class UrgencySchedule(Schedule):
     """Schedule of the strategy `fountain`: a page is due when its urgency reaches the price of a fetch.
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
-    (`core.fetch_price`). The plan gives each bucket an interval after which the urgency of an average page reaches the
+    (`core.fetch_price`). The plan gives each bucket an interval after which the urgency of its average page reaches the
     price. Each page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no
     urgencies are computed, and each page is due after the interval of its bucket.
     """

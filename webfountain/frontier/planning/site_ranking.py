@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A parked site becomes active when the urgency of a page reaches this share of the price, because the price may have
-fallen.
+"""Because the price may fall while a site is parked, the site becomes active when a page's urgency reaches this share
+of the price.
 """
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price; for each share, a computation of a ranking finds when the next page may reach it."""
+"""For each of these shares of the price, a ranking contains the time when a page may first reach the share."""
 
 
 class SiteRanking:
@@ -70,21 +70,20 @@ class SiteRanking:
         self.candidate_since = candidate_since
         """For each page, the result of `UrgencyTerms.candidate_since`, or inf if the page must not be fetched."""
         self.dates = PageDates() if dates is None else dates
-        """What sitemaps and feeds say about the dates of the pages."""
+        """The dates of pages in sitemaps and feeds, and how reliable they are."""
         self.waits: dict[int, float] = {}
-        """For each page that is due and not fetched yet, the time when it was made due, oldest first."""
+        """For each page that is due but not yet fetched, the time when it was made due, oldest first."""
         self.worth = np.zeros(0)
         """The urgency of each page, in seconds."""
         self.best, self.most = most, most
         """`best` is an upper bound of all urgencies. `most` is the highest urgency among the pages that are not due."""
         self.asked = asked
-        """Price at the last computation of the ranking."""
+        """Price of a fetch when the ranking was last computed."""
         self.reaches = reaches
         """For each share in `RUNGS`, the earliest time at which a page that is not due can reach that share of `asked`.
         """
         self.rests_until = rests_until
-        """Earliest time of the next computation, except after a change that is found while pages of the site are due.
-        """
+        """Earliest time of the next regular computation of the ranking."""
         self._worth_step = -1
         self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
 
@@ -133,8 +132,8 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, and set its urgency to 0. If `candidate_since` is inf, the page must not be
-        fetched again.
+        """Record that a page was fetched, and set its urgency to 0. If the page must not be fetched again,
+        `candidate_since` is inf.
         """
         self.waits.pop(page, None)
         if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
@@ -185,8 +184,8 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages are due or urgent enough to be made due. Leave out pages that were fetched after
-        `fetched_by`.
+        """Return how many pages are due or urgent enough to be made due. Pages that were fetched after `fetched_by` do
+        not count.
         """
         if price > self.most:
             return len(self.waits)
@@ -196,7 +195,7 @@ class SiteRanking:
         return int(np.count_nonzero(worth))
 
     def worth_of_waiting(self) -> Array:
-        """Return the urgencies of the pages that are due and not fetched yet."""
+        """Return the urgencies of the pages that are due but not yet fetched."""
         return self.worth[np.fromiter(self.waits, dtype=np.int64)]
 
     def worth_of_free(self) -> Array:

@@ -1,9 +1,9 @@
 """Divide a very large site into windows, of which only one is in memory.
 
 A window contains the pages of one range of keys. If a fetched page is in a window outside memory, only the result of
-the fetch is kept in memory. In `UrgencyTerms.turnaround_s` seconds, each window is in memory once, and all windows for
-the same time. Keys are hashes, so each window is a random sample of the site, and one price suits all windows. If many
-pages of one window change together, the change rates of another window are raised only when that window is loaded.
+the fetch is kept in memory. Each window is in memory once every `UrgencyTerms.turnaround_s` seconds, and all windows
+stay equally long. Keys are hashes, so each window is a random sample of the site. If many pages of one window change
+together, a window outside memory gets higher change rates only when it is loaded.
 
 Most sites have one window, which is always in memory. `kept_sites` saves and loads windows.
 """
@@ -27,8 +27,8 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A full window takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""A window without urgent pages leaves memory early, by at most this share of `turnaround_s`. When windows without
-urgent pages stayed in memory for their full time, up to 5 % of the planned fetches were not made.
+"""Share of `turnaround_s` by which a window without urgent pages may leave memory early. If such windows stayed for
+their full time, up to 5 % of the planned fetches would not be made.
 """
 AWAY: Final = 20_000
 """If more fetch results than this wait for windows outside memory, the window with the most results is loaded next."""
@@ -60,7 +60,7 @@ class Windows(msgspec.Struct, array_like=True):
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
     """For each window, the results of fetches since the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
-    """For each window, the estimate of its obsolete pages that was last added to the collection's forecast."""
+    """For each window, its estimate in the collection's forecast: how many of its pages are obsolete."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
     """For each due page outside memory, by key, the time when the page was made due.
     """
@@ -73,7 +73,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     @classmethod
     def whole(cls) -> Windows:
-        """Return the single window of a site that is in memory as a whole."""
+        """Return a single window, for a site whose pages are all in memory."""
         return cls(1, [], inf, inf, 1)
 
     @classmethod
@@ -89,8 +89,8 @@ class Windows(msgspec.Struct, array_like=True):
             return None
 
     def encode(self, believed: Belief | None) -> bytes:
-        """Return the data that the store must save with the site. `believed` is the estimate of obsolete pages in the
-        current window.
+        """Return the data that the store must save with the site. `believed` estimates how many pages of the current
+        window are obsolete.
         """
         self.believed[self.hand] = believed
         waits, self.waits = self.waits, {}
@@ -109,8 +109,8 @@ class Windows(msgspec.Struct, array_like=True):
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the estimates of obsolete pages of all windows. If `of_hand` is given, it replaces the stored estimate
-        of the current window.
+        """Return each window's estimate of its obsolete pages. If `of_hand` is given, it replaces the current window's
+        stored estimate.
         """
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]

@@ -1,11 +1,11 @@
 """Values from which the urgencies of all sites are computed, and the times of these computations.
 
 Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
-visits to a page, within bounds of a fiftieth of a period and a period. The steps of different sites begin at different
-moments, so that not all sites are computed at once. Times are UTC seconds.
+visits to a page, but at least a fiftieth of a period, and at most a period. The steps of different sites begin at
+different moments, so that not all sites are computed at once. Times are UTC seconds.
 
-A site is searched for urgent pages when one of its pages may have become urgent. Each site is searched at regular
-intervals, because the price of a fetch may have fallen.
+A site is searched for urgent pages when one of its pages may have become urgent. Every site is searched for urgent
+pages at regular intervals, because the price of a fetch may have fallen.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ __all__ = [
 STRANGE: Final = 1.5
 """Factor by which the interval between visits must change before a site's time steps get a new length."""
 STEPS: Final = 36
-"""Number of time steps in the mean interval between two visits to a page."""
+"""Number of time steps into which the mean interval between two visits to a page is divided."""
 FEWEST_CHOICES: Final = 2
 """Pages are chosen by urgency only if at least this many price checks fit between two visits to an average page."""
 PAUSE: Final = 0.25
-"""Minimum time between two computations of the urgencies of a site that has due pages, as a share of a step."""
+"""For a site with due pages, the minimum time between two computations of its urgencies, as a share of a step."""
 WAKES: Final = 0.5
-"""Maximum number of sites, per fetch, that are searched only because the price of a fetch may have fallen."""
+"""Maximum number of regular searches of sites for urgent pages, per fetch."""
 LEAST_WAKES: Final = 6000.0
-"""Number of sites per period that, even with a small budget, may be searched only because the price may have fallen."""
+"""Number of regular searches of sites for urgent pages that are allowed per period, even with a small budget."""
 LESSONS: Final = 0.25
-"""Maximum number of sites whose urgencies are computed per fetch."""
+"""Maximum number of sites, on average per fetch, whose urgencies are computed."""
 REST: Final = 2.0
-"""The minimum time between two computations of a site's urgencies is at most this many steps."""
+"""Largest value of `UrgencyPace.rest_s`, in time steps."""
 AT_LEAST: Final = 50.0
 """Even with a small budget, the urgencies of this many sites may be computed per second, which takes 0.5 % of
 a core.
@@ -59,9 +59,9 @@ TOGETHER: Final = 40
 """Approximate number of sites that are searched for urgent pages at the same moment.
 """
 NEARLY: Final = 0.9
-"""Share of the time between two checks that must pass before `PageSupply` counts its pages again."""
+"""`PageSupply` counts its pages again after this share of the time between two price checks."""
 READY_S: Final = 1.0
-"""If price checks are less than this many seconds apart, the urgencies of a site may be computed again at any time."""
+"""If the time between two price checks is shorter than this, in seconds, `UrgencyPace.rest_s` is 0."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -72,9 +72,9 @@ class UrgencyTerms(NamedTuple):
     period: float
     """Length of a period, in seconds."""
     interval: float
-    """Mean time between two visits to a page that the budget allows, in seconds."""
+    """Mean time between two visits to a page under the budget, in seconds."""
     shortest: float
-    """Shortest time between two fetches of a page that any policy allows, in seconds."""
+    """Shortest time that any policy allows between two fetches of a page, in seconds."""
     weighed: bool
     """True if urgencies are weighted by the importance of pages; a page without importance is weighted by its depth."""
     rests: Mapping[str, float] = {}
@@ -100,8 +100,8 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, or 0 if `rests` is empty. If the checksum has changed since a site's data were
-        saved, the data are not used.
+        """Return a checksum of `rests`, or 0 if `rests` is empty. A site's saved data are used only while the checksum
+        is the same.
         """
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
@@ -110,7 +110,7 @@ class UrgencyTerms(NamedTuple):
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
-        """Return whether the terms may still be used, although the interval between visits is now `interval`."""
+        """Return whether `interval` is close enough to the terms' own interval between visits."""
         return 1 / STRANGE < interval / self.interval < STRANGE
 
     def weight(self, record: PageRecord) -> float:
@@ -139,7 +139,7 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """Fraction of a step by which the site's steps are shifted, so that not all sites are computed at once."""
+    """Fraction of a step by which the site's steps are shifted, so that the steps of sites begin at different times."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
@@ -165,15 +165,14 @@ class UrgencyPace:
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0
-        """Maximum time until a site is searched again for urgent pages, in seconds."""
+        """Maximum time between two searches of a site for urgent pages, in seconds."""
         self.rest_s = 0.0
-        """Minimum time until the urgencies of a site are computed again, in seconds."""
+        """Minimum time between two computations of a site's urgencies, in seconds."""
         self.round_s = self.check_s
         """Sites are searched for urgent pages at multiples of this time, in seconds."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
-        """Compute how often pages are visited and sites are searched, from the budget and the numbers of pages and
-        sites.
+        """Compute from the budget how often pages are visited and sites are searched.
 
         Parameters
         ----------
@@ -192,7 +191,7 @@ class UrgencyPace:
         self.round_s = min(self.check_s, TOGETHER / reckoned)
 
     def adopt(self, *, shortest: float, rests: Mapping[str, float]) -> None:
-        """Apply an edited policy file: the new values of `UrgencyTerms.shortest` and `rests`."""
+        """Set `UrgencyTerms.shortest` and `rests` to the values of an edited policy file."""
         self.terms = self.terms._replace(shortest=shortest, rests=rests)
 
     @property
@@ -209,9 +208,9 @@ class UrgencyPace:
 
     @property
     def pause_s(self) -> float:
-        """Minimum time between two computations of the urgencies of a site that has due pages, in seconds."""
+        """For a site with due pages, the minimum time between two computations of its urgencies, in seconds."""
         return max(self.check_s, PAUSE * self.terms.step_s)
 
     def fetches(self, checks: float) -> float:
-        """Return how many fetches the budget allows while the price is checked `checks` times."""
+        """Return how many fetches the budget allows in the time of `checks` price checks."""
         return checks * self._capacity / CHECKS_PER_PERIOD

@@ -4,8 +4,8 @@ A page is urgent if its urgency reaches the price of a fetch. An urgent page is 
 queue (the lane ADVANCED). The loop thread adjusts the price (`core.fetch_price`). Urgencies and prices are in seconds,
 and times in UTC seconds. `UrgencyStage` is a stage of the store worker.
 
-Usually the results of fetches are used when their site is next searched for urgent pages. After a change, the urgencies
-of a site are computed again even if the site has due pages, because other pages may have become more urgent.
+Usually the results of fetches wait until their site is next searched for urgent pages. If a fetch finds a change, the
+urgencies of its site are computed even while the site has due pages.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ __all__ = [
 ]
 
 RELEASE: Final = 64
-"""Maximum number of pages of a site that overtake its due pages in one batch."""
+"""Maximum number of pages, per site and batch, that overtake due pages of their site."""
 OUTRANKS: Final = 2.0
-"""A page that is more than this many times as urgent as a due page is fetched before the due page."""
+"""A page overtakes a due page of its site if it is more than this many times as urgent."""
 KEEP: Final = 0.002
 """A site is saved when the number of unsaved fetches reaches this share of its pages. Sites with up to 500 pages are
 saved after every fetch.
@@ -128,8 +128,8 @@ class UrgentPages:
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site must be loaded (`admit`), because it is not in memory or the interval between visits
-        has changed much.
+        """Return whether a site must be loaded (`admit`): it is not in memory, or the interval between visits has
+        changed much.
         """
         if not self.pace.ranks:
             return False
@@ -199,10 +199,9 @@ class UrgentPages:
         """Adjust the urgencies of a site's pages by their dates in a sitemap or feed. `later` says for each page
         whether its date is later than the time of the stored copy.
 
-        Return the keys of pages that are outside memory and have dates later than their copies; the caller must make
-        the pages due. Return no key if the site's dates were not reliable before, or if half of the dates are later
-        than the copies. If pages are not chosen by urgency, return the keys of all pages with dates later than their
-        copies.
+        Return the keys of the pages that the caller must make due: pages outside memory with dates later than their
+        copies. Return no key if earlier dates of the site were not reliable, or if half of the dates are later than the
+        copies. If pages are not chosen by urgency, return the keys of all pages with dates later than their copies.
         """
         if not self.pace.ranks:
             return [key for key, is_later in later.items() if is_later]
@@ -232,7 +231,7 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make urgent pages of active sites due. `rooms` is the maximum number of pages for each site.
+        """Make urgent pages of active sites due. `rooms` maps each site to the maximum number of its pages.
 
         Return the keys of the pages that were made due, by site, most urgent first.
         """
@@ -249,10 +248,8 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages due, ahead of the pages that are already due, if changes have made them much more urgent.
-
-        The most urgent page that is not due must be more than `OUTRANKS` times as urgent as the least urgent due page
-        of its site.
+        """Make pages due ahead of due pages of their site if changes have made them more than `OUTRANKS` times as
+        urgent.
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}
@@ -269,7 +266,7 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """Return for each site when it must be searched for urgent pages again."""
+        """Return when each site must be searched for urgent pages again."""
         self.reckon(names, price, at)
         latest, found = at + self.pace.sleep_s, dict[str, float]()
         for name in names:
@@ -331,7 +328,7 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make urgent pages due, after the release of ended leases, because leased pages cannot be made due."""
+        """Make urgent pages due after ended leases have been released, because leased pages cannot be made due."""
         urgent, price = self._urgent, batch.price
         if price is None:
             return
@@ -367,7 +364,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add to the leases of a site the time at which the site must be searched for urgent pages again."""
+        """Return the leases of a site, with the time of the site's next search for urgent pages."""
         del at
         if dealt.site not in self._next_at:
             return dealt

@@ -77,13 +77,13 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Maps the number of each page that was fetched since the last computation to (step of the fetch, whether the
-        page had changed).
+        """For each page fetched since the last computation, by number: the step of the fetch, and whether the page had
+        changed.
         """
         self.met: dict[bytes, PageRecord] = {}
         """Records of pages that were fetched for the first time and have no number yet."""
         self.believed = believed
-        """The estimate of the site's obsolete pages that was last added to the collection's forecast."""
+        """The site's estimate in the collection's forecast: how many of its pages are obsolete."""
         self.news = 0
         """Number of fetches and other changes since the site was last encoded."""
         self.kept = kept
@@ -94,9 +94,9 @@ class UrgentSite:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt new terms, or return False if the site must be made anew from its page records.
+        """Adopt new terms, or return False if the site must be rebuilt from its page records.
 
-        A site must be made anew if the length of a time step, or a policy's minimum time between fetches, has changed.
+        A site must be rebuilt if the length of a time step, or a policy's minimum time between fetches, has changed.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -138,9 +138,9 @@ class UrgentSite:
         """Adjust the urgencies of pages by their dates in a sitemap or feed. `later` says for each page whether its
         date is later than the time of the stored copy.
 
-        Return the keys of pages that are outside memory and have dates later than their copies; the caller must make
-        the pages due. Return no key if the site's dates were not reliable before. Dates are not reliable if, for
-        example, a sitemap gives all pages today's date.
+        Return the keys of the pages that the caller must make due: pages outside memory with dates later than their
+        copies. If earlier dates of the site were not reliable, return no key. Dates are not reliable if, for example, a
+        sitemap gives all pages today's date.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -154,8 +154,8 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that urgency must not make a page due, because the page failed, is gone or is refused. Only after a
-        successful fetch can the page become urgent again.
+        """Record that urgency must not make a page due, because the page failed, is gone or is refused. The page can
+        become urgent again only after a successful fetch.
         """
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
@@ -166,7 +166,7 @@ class UrgentSite:
             self.ranking.end_wait(page, inf)
 
     def give_up(self, at: float) -> None:
-        """Drop due pages that have waited for their fetch longer than the mean interval between visits."""
+        """Give up the fetches of pages that have been due for longer than the mean interval between visits."""
         for page, since in list(self.ranking.waits.items()):
             if since >= at - self.terms.interval:
                 break
@@ -203,7 +203,7 @@ class UrgentSite:
 
     def should_learn(self, at: float, pause: float) -> bool:
         """Return whether urgencies must be computed again although pages of the site are due, because a fetch found a
-        change. Changes cause at most one computation in `pause` seconds.
+        change. Changes lead to at most one computation of the urgencies in `pause` seconds.
         """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:
@@ -235,7 +235,7 @@ class UrgentSite:
     # ------------------------------------------------------------ choosing
 
     def urgent(self, price: float, at: float) -> tuple[Ints, Array]:
-        """Return the pages that may be made due because their urgency reaches the price, with their urgencies."""
+        """Return the pages whose urgency reaches the price and that may be made due, with their urgencies."""
         return self.ranking.urgent(price, at - self.terms.shortest)
 
     def make_due(self, pages: Ints, at: float) -> list[bytes]:
@@ -271,7 +271,7 @@ class UrgentSite:
     # ------------------------------------------------------------ windows
 
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
-        """Return a site with only the chosen pages, numbered anew in their old order."""
+        """Return a site with only the chosen pages, which keep their order and get new numbers."""
         numbers = np.cumsum(pages) - 1
         return UrgentSite(
             self.urgencies.some(pages),
@@ -301,7 +301,7 @@ class UrgentSite:
         self.news = 0
 
     def beliefs(self) -> list[Belief]:
-        """Return the estimates of obsolete pages of all windows, for the collection's forecast."""
+        """Return each window's estimate of its obsolete pages, for the collection's forecast."""
         return self.windows.beliefs(self.believed)
 
     # ------------------------------------------------------------ keeping
@@ -330,7 +330,7 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Restore the site that `UrgentSite.encode` wrote, and return it with its estimate of obsolete pages.
 
-    Return None in place of the site if the data cannot be read, or were saved under different terms.
+    If the data cannot be read, or were saved under different terms, the returned site is None.
     """
     believed = None
     try:
