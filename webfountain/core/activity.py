@@ -106,7 +106,7 @@ class Memory:
 
     @classmethod
     def begun(cls, *, signals: Signals, step: int) -> Memory:
-        """Return the memory of a new site at `step`: only the priors."""
+        """Return the state of a new site at `step`, computed from the priors alone."""
         rows = np.zeros((1, _WIDTH), dtype=np.float32)
         rows[0, _MEAN] = rows[0, _FACTS : _FACTS + WINDOW] = signals.prior_rate
         rows[0, _SIZE] = 1.0
@@ -175,8 +175,8 @@ class Activity:
     # ------------------------------------------------------------------ time
 
     def advance(self, step: int | Ints, unchecked: UncheckedPages) -> UncheckedPages:
-        """Advance all sites to `step`, which is one number or an array (sites,). Return the pages with `before`
-        computed anew for the new window.
+        """Advance all sites to `step`, which is one number or an array (sites,). Return `unchecked` with `before`
+        recomputed for the new window.
         """
         passed = np.maximum(step - self._steps, 0)
         if not passed.any():
@@ -236,8 +236,8 @@ class Activity:
         return np.asarray(self._facts[_MEAN, section])
 
     def hazard(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array:
-        """Return, per page, the expected number of changes of an average page of its section from the page's last fetch
-        to `until`.
+        """Return the hazard of each page: the expected number of changes of its section's average page from the last
+        fetch to `until`.
         """
         section, since, before = unchecked
         first = self._first()[section]
@@ -328,8 +328,8 @@ class Activity:
         return fade * events + changed, fade * exposure + observed_time
 
     def _fade(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array | float:
-        """Return, per page, the factor by which the weight of its old evidence has faded, until now or until the step
-        `until`.
+        """Return, per page, the share of the weight of its earlier checks that remains at step `until` (by default,
+        now).
         """
         if not self._signals.forgetting:
             return 1.0

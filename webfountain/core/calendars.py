@@ -163,7 +163,7 @@ def bounded_mixture(
 ) -> Mixture:
     """Mix calendars until no calendar improves the mixture.
 
-    Without ``z`` (T,), the growth path is part of the solution. ``start`` gives the first prices and schedules.
+    Without ``z`` (T,), the growth path is part of the solution. ``start`` gives the initial prices and schedules.
     ``plan`` (T, B) gives one more schedule for each bucket.
 
     Raises NotConverged if HiGHS finds no solution of the linear program.
@@ -302,7 +302,7 @@ def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
 
 
 def _from_groups(instance: Instance) -> Mixture:
-    """Compute first schedules and prices for about 40 groups of buckets with similar change rates."""
+    """Compute initial schedules and prices from about 40 groups of buckets with similar change rates."""
     order = np.argsort(-instance.a.mean(axis=0), kind="stable")
     group = np.empty(instance.B, dtype=np.int64)
     group[order] = np.arange(instance.B) * _GROUPS // instance.B

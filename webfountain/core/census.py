@@ -1,7 +1,8 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
 The constants of a bucket are its change rate, its crawl time per page, its new links per fetch, and its share of the
-new pages. The census also gives the number of URLs from outside and the number of obsolete pages.
+new pages. The census also contains the number of obsolete pages, and the number of new URLs that come from elsewhere
+than links.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """
@@ -28,8 +29,8 @@ PRIOR_FETCHES: Final = 20.0
 MOST_FINDS: Final = 0.9
 """Upper limit of newnwt, the mean number of new pages found by fetching a never-crawled page."""
 EARLY: Final = 1e-3
-"""Least weight of a period in the objective. Without this weight, strategy 2, which counts only the last period, would
-not prefer an early crawl to a late one.
+"""Least weight of a period in the objective. Strategy 2 counts only the last period, so with a weight of 0 it would not
+prefer an early crawl to a late one.
 """
 PRIOR_LINKS: Final = 0.02
 """Before any fetch is counted, a fetch is assumed to find this many new URLs."""

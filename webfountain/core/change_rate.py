@@ -87,7 +87,7 @@ def append(history: bytes, interval: float, changed: bool) -> bytes:
 
 
 def decode(history: bytes) -> list[Check]:
-    """Return the checks of a history, oldest first, with rounded intervals."""
+    """Return the checks that `history` encodes, oldest first; their intervals are rounded."""
     return [Check(_INTERVALS[code & 127], code > 127) for code in history]
 
 

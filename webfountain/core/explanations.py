@@ -4,10 +4,9 @@ Each explanation (`activity`, `independent_pages`) predicts the result of each v
 predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first, the
 explanation by independent pages has almost no weight.
 
-The weights follow the Hedge algorithm with rate 1. In each batch of visits, the log odds of the worse explanation fall
-by the log likelihood ratio, at most `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L + ln(1/w)) /
-(1
-- 1/e), where L is the loss of the better explanation and w its first weight.
+The weights follow the Hedge algorithm with rate 1. Each batch of visits lowers the log odds of the worse explanation by
+the log likelihood ratio, but by no more than `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L +
+ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -36,8 +35,8 @@ PRIOR_AGAIN: Final = 0.25
 FIRST_ODDS: Final = 5.0
 """Log odds, for a new site, that its pages change together by section."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds by one batch of visits. One release can change many pages, so the visits of a batch
-are not independent evidence.
+"""Largest change of the log odds that one batch of visits can cause. One release can change many pages, so the visits
+of a batch are not independent evidence.
 """
 HALF: Final = 2000.0
 """A prediction loses half of its weight after this many visits."""
@@ -48,19 +47,17 @@ _LEAST_CHANCE: Final = 1e-4
 
 
 class TrustInSections(NamedTuple):
-    """Log odds that a site's pages change together by section, and the prior of their rates if they change
-    independently.
-    """
+    """Log odds that a site's pages change together by section, and the prior over page rates in case they do not."""
 
     log_odds: float
     fetches: float
     """Number of fetches since the prior was estimated."""
     prior: npt.NDArray[np.float32]
-    """(rates,) probability of each rate."""
+    """(rates,) prior probability of each change rate."""
 
     @classmethod
     def begun(cls) -> TrustInSections:
-        """Return the odds and the prior of a new site."""
+        """Return the log odds and the prior over page rates of a new site."""
         return cls(FIRST_ODDS, np.inf, FIRST_PRIOR)
 
     def encode(self) -> bytes:
@@ -110,8 +107,8 @@ class Explanations:
 
 
 def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
-    """Return what each visit adds to the log odds of the explanation by sections. The arguments are the chances of a
-    change that the two explanations predicted.
+    """Return, for each visit, how much its result raises the log odds that pages change together by section. The
+    arguments `by_sections` and `alone` are the chances of a change that the two explanations predicted.
     """
     one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
     return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

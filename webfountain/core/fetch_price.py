@@ -29,7 +29,7 @@ LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
 """The price rises if more pages wait than this multiple of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
-"""If the missed fetches exceed one plus this share of the planned fetches, the price falls."""
+"""The price falls if the number of missed fetches exceeds 1 + `TOLERANCE` * (planned fetches)."""
 _FALL: Final = 0.8
 _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
@@ -152,7 +152,7 @@ def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: fl
     """Return the visit interval, s, of pages that change too fast to be worth the price. Pages that change too fast
     share the fetches that the slower pages leave over. The interval is inf if no fetches are left over.
 
-    A page whose interval at `price` is longer gets the returned interval instead.
+    The returned interval also replaces any longer interval that a page has at `price`.
     """
     intervals = intervals_at_price(rates, price)
     sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf

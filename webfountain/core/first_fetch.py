@@ -17,7 +17,7 @@ from typing import Final
 __all__ = ["FirstFetches", "part_of_share"]
 
 PRIOR_FETCHES: Final = 4.0
-"""Weight of the prior chance, as a number of first fetches."""
+"""The prior chance counts as much as this many first fetches."""
 MOST: Final = 200.0
 """If a site has more first fetches than this, older ones lose weight."""
 

@@ -11,12 +11,12 @@ A fetch that finds an obsolete page shows in which cycles the page was obsolete:
 
     obsolete page-time of a cycle = found by fetches (in the cycle or later) + not found yet
 
-Obsolete page-time that no fetch has found yet must be estimated. Later fetches confirm only a part of each estimate, so
-a new estimate is scaled by the part that is usually confirmed. Each cycle counts as one observation, so a burst counts
-once.
+Obsolete page-time that no fetch has found yet must be estimated. Later fetches confirm only part of an estimate, so
+each new estimate is multiplied by the share that is usually confirmed. Each cycle counts as one observation, so a burst
+counts once.
 
 `next_share` makes the forecast of the next cycle. The current obsolete share is estimated as the believed share times
-the usual ratio of found to believed shares.
+the usual ratio of the found share to the believed share.
 
 Times are UTC seconds.
 
@@ -63,7 +63,7 @@ BELIEF_ERROR: Final = 0.6
 MARGIN: Final = 1.3
 """Factor by which the interval around the current obsolete share is widened."""
 LATELY: Final = 0.1
-"""In the share of recent fetches that found a change, the weight of a fetch falls to 1/e after this many cycles."""
+"""In the counts `fetches` and `changes`, the weight of a fetch falls to 1/e after this many cycles."""
 HITS_WEIGHT: Final = 2.0
 """Weight, in fetches, of the prior `USUAL_HITS`, the usual share of fetches that find a change."""
 
@@ -163,13 +163,13 @@ class CycleForecast(msgspec.Struct, array_like=True):
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
     """Loss of each of the two forecasting laws in earlier cycles; old losses fade."""
     fetches_at: float = 0.0
-    """Time of the last update of `fetches` and `changes`, which fade with `LATELY`."""
+    """Time at which `fetches` and `changes` were last updated, in UTC seconds."""
     fetches: float = 0.0
     changes: float = 0.0
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
-        """Return a forecast that begins at `at`, without complete cycles."""
+        """Return the forecast of a store whose first cycle begins at `at`."""
         points = by_past([])
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
@@ -217,8 +217,6 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def _is_built(self, missing: float, known: float) -> bool:
         """Return whether the first cycle must restart, as it does whenever the share of pages without a copy has
         halved.
-
-        The last restart of the first cycle comes when nearly all pages have a copy.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -295,8 +293,8 @@ def published(data: bytes | None) -> SavedForecast | None:
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Return how many seconds of some periods, in total, lie after `moment`. All periods end at `at`; `lasted` are
-    their lengths, in seconds.
+    """Return how many seconds of the periods that end at `at` lie after `moment`, summed over the periods. The lengths
+    of the periods, in seconds, are `lasted`.
     """
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
-"""Each goal is shown with a cheaper alternative, which makes this share of the goal's fetches."""
+"""The obsolete share is also shown for this share of the fetches that a goal needs."""
 LEAST_SHARE: Final = 1e-4
 """Lower limit of the obsolete shares from which corrections are computed; smaller shares are raised to this limit."""
 _HALVINGS: Final = 36

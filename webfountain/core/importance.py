@@ -124,8 +124,8 @@ class OnlineImportance:
         scores: Array,
         linked: npt.NDArray[np.bool_],
     ) -> dict[int, float]:
-        """Pass importance to the link targets of all fetched pages of a batch. Return, by position in `targets`, the
-        importance of each target that reached its bound (`weigh`).
+        """Pass importance to the link targets of all fetched pages of a batch. Return the importance of each target
+        that reached its bound (`weigh`), keyed by the target's position in `targets`.
 
         Parameters
         ----------
@@ -234,8 +234,8 @@ def is_home(url: str) -> bool:
 
 
 def location(urls: Sequence[str]) -> Array:
-    """Return the (n,) importances by canonical URL alone. Each directory in the URL halves the importance, as does a
-    query; an index page doubles it.
+    """Return the (n,) importances computed from canonical URLs alone. Each directory in the URL halves the importance,
+    as does a query; an index page doubles it.
 
     Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: all top-level domains count alike.
     """

@@ -2,7 +2,7 @@
 
 If the pages of a site change independently, `activity` mistakes coincidences for bursts. Each page is assumed to have
 one of the rates in `RATES`. A visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the
-last visit. The prior over the rates is the one under which the past of the site's pages is most likely.
+last visit. The prior over the rates is fitted to past fetches of the site's pages by maximum likelihood.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
@@ -63,7 +63,7 @@ class PageRates:
         likelihood -= likelihood.max(axis=1, keepdims=True)
         chances = np.exp(likelihood) * prior
         self.chances = chances / np.maximum(chances.sum(axis=1, keepdims=True), _TINY)
-        """(pages, rates) probability of each rate."""
+        """(pages, rates) probability that a page has a rate."""
 
     def changed(self, age: Array) -> Array:
         """Return the probability that each page changed within `age` steps."""
@@ -79,7 +79,9 @@ class PageRates:
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return the (`COLUMNS`, pages) summary of one visit to each page, made `age` steps after its previous visit."""
+    """Return what one visit adds to the past of each page, (`COLUMNS`, pages); its previous visit was `age` steps
+    earlier.
+    """
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 

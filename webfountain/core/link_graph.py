@@ -87,8 +87,8 @@ class LinkGraph:
 
 
 def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
-    """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of
-    targets.
+    """Return (indptr, sources): for each target, the pages that link to it, ascending. `columns` is the number of pages
+    that can be targets.
 
     The result has four-byte numbers if these are large enough. Apart from the result, the call needs two bytes of
     memory per link.

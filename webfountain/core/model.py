@@ -1,7 +1,8 @@
 """The optimisation model of one crawl cycle: cost and used capacity of a plan, with exact derivatives.
 
-With fractions of buckets as variables, equations (2)-(4) are a forward recursion, and (5) and (6) the box [0, 1]. The
-only other constraints are the inequalities (1). Every time-and-bucket array has shape (T, B): row t-1 is period t.
+The variables are fractions of buckets: this turns equations (2)-(4) into a forward recursion, and (5) and (6) into the
+bounds [0, 1]. The only other constraints are the inequalities (1). Every time-and-bucket array has shape (T, B): row
+t-1 is period t.
 
 --------  ------  -------------------------------------------------------------------------------
 symbol    unit    meaning
@@ -232,8 +233,8 @@ def capacity_jacobian(instance: Instance, f: Array, g: Array, path: Trajectory) 
     """Return two (T, T) tables, K and M, from which the derivatives of the used capacity follow.
 
     ``K[s, t]`` is the change of used[s] per additional never-crawled page at the end of period t. ``M[s, t]`` is the
-    change of used[s] per additional crawled page in period t, distributed over the buckets by p. K and M are 0 for s <=
-    t.
+    change of used[s] per additional crawled page in period t, distributed over the buckets by p. ``K[s, t]`` and ``M[s,
+    t]`` are 0 for s <= t.
 
         d used[s] / d f[t,i] = b[t-1,i] (c[t,i] [s = t] + o[t,i] K[s,t])
         d used[s] / d g[t]   = n[t-1]   (d[t] [s = t] + (w[t] - 1) K[s,t] + M[s,t])

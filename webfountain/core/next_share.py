@@ -7,9 +7,10 @@
   errors are distributed as they were in earlier cycles with a similar beginning: after a release, the share is either
   high for long or soon low, and a bell curve would forecast the middle.
 
-After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). The weight of
-a law is exp(-`RATE` * loss) (Hedge). The loss of a law is its score divided by the sum of both scores. Without fading
-(`FADE` = 1), the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the better law in T cycles.
+After each cycle, the forecasts of both laws are scored by the continuous ranked probability score (CRPS). A forecasting
+law gets the weight exp(-`RATE` * loss) (Hedge). The loss of a forecasting law is its score divided by the sum of both
+laws' scores. Without fading (`FADE` = 1), the blend would lose at most ln 2 / `RATE` + `RATE` T / 8 more than the
+better law in T cycles.
 
 A distribution is a list of `POINTS` quantiles with equal weights.
 
@@ -47,8 +48,8 @@ USUAL_HITS: Final = 0.03
 """Centre of the regression: usual obsolete share, and usual share of fetches that find a change."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of the logarithm of a share. `BETWEEN` is the spread of collections around `USUAL_SHARE`.
-`WITHIN` is the spread of cycles around the usual share of their collection.
+"""Standard deviations of the logarithm of a share. `BETWEEN` is the spread of the usual shares of collections around
+`USUAL_SHARE`. `WITHIN` is the spread of a collection's cycles around its usual share.
 """
 SPREADS: Final = 3.0
 """Weight of the priors `WITHIN` and `NOISE`, in cycles."""
@@ -64,7 +65,7 @@ constant and of the two slopes. `NOISE` is the standard deviation of the residua
 HALF_OF_PRESENT: Final = 24.0
 """In `by_present`, a past cycle loses half of its weight after this many cycles."""
 ALIKE: Final = 0.15
-"""If the beginnings of two cycles differ by this much, in square roots of shares, their `_likeness` is e^-1/2."""
+"""Difference between the beginnings of two cycles, in square roots of shares, at which `_likeness` is e^-1/2."""
 ROOT_ERROR: Final = 0.05
 """Standard deviation of the error in the square root of a past cycle's share."""
 RATE: Final = 2.0

@@ -1,8 +1,8 @@
 """Learn which parts of a site's pages are noise, such as clocks, adverts, counters, banners and shuffled lists.
 
-A part of a page is a position, an order or a line (`line_differences`). Each difference of a part is judged at the next
-comparison of the page: the part differed *again*, or the part *rested*. If only its author's edits change a part, the
-part is usually the same at the next comparison. One difference proves nothing, even between two visits a few seconds
+A part of a page is a position, an order or a line (`line_differences`). After a part has differed, the next comparison
+of the page shows whether the part differed *again* or *rested* (stayed the same). A part that only its author edits
+usually stays the same at the next comparison. One difference proves nothing, even between two visits a few seconds
 apart. For each part, the verdicts of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
@@ -37,7 +37,7 @@ MAX_PARTS: Final = 64
 """Largest number of parts that are stored per page."""
 MAX_PARTS_OF_SITE: Final = 512
 TRIES: Final = 3
-"""After a part has stayed the same this often within seconds, it causes no more extra visits."""
+"""A part causes no more extra visits once this many visits a few seconds apart have found it unchanged."""
 REST: Final = 10
 """After this many comparisons without a difference, a noisy part is dropped from the page's record."""
 _SAMPLE: Final = 40
@@ -45,19 +45,19 @@ _SAMPLE: Final = 40
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""Points for a line that differs again, points for a line that stays the same, and the largest score. A noisy line
-differs again with probability .5, a line written by an author with probability .1.
+"""Number added to the score of a line that differs again, number added if it stays the same, and the largest score. A
+noisy line differs again with probability .5, a line written by an author with probability .1.
 """
 _OF_POSITIONS: Final = (2, -3, 20)
-"""Points for a position or order that differs again, points for one that stays the same, and the largest score. A noisy
-position differs again with probability .85, any other position with probability .3.
+"""Number added to the score of a position or order that differs again, number added if it stays the same, and the
+largest score. A noisy position differs again with probability .85, any other position with probability .3.
 """
 _LEAST: Final = -30
 """Smallest score."""
 _DRAWN_LINE: Final = 6
 """A line with at least this score is noise."""
 _DRAWN_LINES: Final = 12
-"""If the lines of an element have at least this score together, each of them is noise as soon as it differs again."""
+"""If the lines of an element together score at least this, each line is noise as soon as it differs again."""
 _TRIED: Final = 6
 """A position with at least this score is noise, if the position differed again between two visits a few seconds
 apart."""
@@ -98,7 +98,9 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
 
     def after(self, now: int) -> Evidence:
-        """Return the evidence, updated with a new difference, which the next comparison will judge."""
+        """Return the evidence after the part has differed once more; the next comparison shows whether it differs
+        again.
+        """
         return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
 
     def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:
@@ -182,8 +184,8 @@ class SiteNoise:
         return frozenset(self._noise)
 
     def learn(self, page: Sequence[PagePart], differences: Differences | None, *, is_close: bool) -> list[PagePart]:
-        """Judge the differences of a page's previous comparison by its new comparison, and return the page's updated
-        parts.
+        """Check whether the differences that a page's previous comparison found recur in the new one; return the
+        updated parts.
 
         Parameters
         ----------
@@ -250,5 +252,5 @@ class SiteNoise:
 
 
 def _worth(part: PagePart) -> tuple[bool, bool, int]:
-    """Return a sort key that puts the parts to keep first."""
+    """Return a sort key by which the parts most worth keeping come first."""
     return not part.is_noise, bool(part.evidence.element), part.quiet

@@ -170,7 +170,7 @@ def _disturbed(instance: Instance, mixture: Mixture, plan: RepairedPlan, rng: np
 
 
 def _scaled(instance: Instance) -> tuple[Instance, Array]:
-    """Scale the instance to 2 pages in a mean bucket, 1 s per mean page and a largest weight of 1.
+    """Scale the instance so that a mean bucket has 2 pages, a mean page takes 1 s, and the largest weight is 1.
 
     Return the scaled instance and its three factors, for pages, seconds and weights.
     """

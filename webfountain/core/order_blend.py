@@ -2,11 +2,11 @@
 
 Breadth-first order takes pages in the order in which they were found. Backlink order takes pages with the most in-links
 first. PageRank order takes pages with the highest rank first; pages that the last ranking did not contain come last.
-The best order depends on the web, so `order_replay` replays the crawl of the known web in each order. The loss of an
-order is the mean logarithm of the places at which it fetches the important pages.
+The best order depends on the web, so `order_replay` simulates a crawl of the known web in each order, and computes the
+loss of the order.
 
-The waiting page at place r of an order gets a chance proportional to 1/r. The importance of a page is the weighted mean
-of its chances in the three orders, relative to the mean over all pages.
+The waiting page at place r of an order gets a value proportional to 1/r. The importance of a page is the weighted mean
+of its values in the three orders, relative to the mean over all pages.
 
 Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
 is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
@@ -31,7 +31,9 @@ __all__ = ["ORDERS", "OrderBlend", "weights_by_losses"]
 
 ORDERS: Final = ("breadth-first", "backlinks", "pagerank")
 _PRIOR: Final = np.array([1.0, 1.0, 10.0]) / 12.0
-"""Weights of the orders before the first replay. On most webs studied, PageRank order was the best (Cho 1998)."""
+"""Weights of the three crawl orders until the first replay. On most webs studied, PageRank order was the best (Cho
+1998).
+"""
 _RATE: Final = 20.0
 """Learning rate: the larger this number is, the more the weights follow the losses in replays."""
 _LEAST: Final = 0.1
@@ -60,7 +62,7 @@ class OrderBlend:
         self._tables: list[tuple[Array, Array]] = []
 
     def rank(self, losses: Sequence[float], *, waiting: int, backlinks: Array, ranks: Array) -> None:
-        """Use a new ranking, with the losses in replays and the scores of a sample of the waiting pages.
+        """Compute new weights from losses in replays, and new score tables from a sample of the waiting pages.
 
         Parameters
         ----------
@@ -91,7 +93,7 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the ascending scores of a sample of the waiting pages, and the chance that belongs to each score."""
+    """Return the distinct scores of sampled waiting pages, ascending, and 1/r for each, where r is its estimated place."""
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

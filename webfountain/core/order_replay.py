@@ -1,7 +1,7 @@
 """Replay the crawl of the known web, to see how early each order finds the important pages.
 
-Each replay starts at the first page and follows links until all crawled pages have been fetched again. The loss of an
-order is the mean logarithm of the places at which its replay fetches the important pages.
+Each simulated crawl starts at the first page, and follows stored links until it has visited all crawled pages. The loss
+of an order is the mean logarithm of the places at which its simulated crawl visits the important pages.
 """
 
 from __future__ import annotations
@@ -63,7 +63,9 @@ def _breadth_first(links: Links) -> Iterator[int]:
 
 
 def _by_backlinks(links: Links) -> Iterator[int]:
-    """Yield the pages in backlink order. Among pages with equally many backlinks, the page found first comes first."""
+    """Yield the pages by number of backlinks, highest first. Among pages with equally many backlinks, the page found
+    first comes first.
+    """
     counts, found, crawled = [0] * len(links), [0] * len(links), bytearray(len(links))
     page_of = [0]  # by the number with which a page was found
     # An entry is one number, because a heap of tuples takes twice the time.

@@ -7,7 +7,7 @@ of a change by one ratio, an earlier date by another. For each site, one ratio i
 and the other from fetches of pages that are listed but not dated. Learning moves each ratio towards the value under
 which the results of the fetches are most likely. The ratio is 1 if dates announce only changes that were expected
 anyway. As a precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also
-change more often than expected, the ratio of later dates is lowered.
+change more often than expected, the odds ratio for later dates is lowered.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
 is (c + (1 - c) ln(1 - c)) w, where c is the probability of change, and w the time for which the page stays unchanged
@@ -15,7 +15,7 @@ after a change. If a listed page has no date later than our copy, its urgency fa
 probability of change.
 
 Source: Busa-Fekete, Zimmert, György, Qiu, *GREEDY-NCIS* (2025): urgency from the probability of change, under signals
-with a precision and a recall. The learned ratios are ours.
+with a precision and a recall.
 """
 
 from __future__ import annotations
@@ -34,19 +34,17 @@ if TYPE_CHECKING:
 __all__ = ["PageDates", "distinguishing"]
 
 FIRST: Final = (3.0, 0.25, -1.0, 0.25)
-"""First estimates: logarithm of the ratio and its weight (inverse variance), for later dates and for the lack of
-one.
-"""
+"""Initial log odds ratio and its weight (inverse variance), for pages with a later date and then for pages without."""
 MOST: Final = 25.0
-"""All earlier fetches together have at most this weight, because a site may change its software."""
+"""Largest weight of all earlier fetches together; it is limited because a site may change its software."""
 FUTILE: Final = 8.0
-"""If a site's ratio of later dates is almost certainly below this, a later date alone makes no page due."""
+"""If the odds ratio for later dates of a site is almost certainly below this, a later date alone makes no page due."""
 SMALL: Final = 3.0
 """If fewer pages of a site than this have dates, the dates count even if all are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""When a ratio is learned, the probability that a page has changed counts as at least this. Without a lower limit, one
-change of a very stable page could outweigh all other fetches.
+"""When a ratio is learned, probabilities of change below this limit are raised to it. Without a lower limit, one change
+of a very stable page could outweigh all other fetches.
 """
 _TINY: Final = 1e-9
 
@@ -66,11 +64,11 @@ class _OddsRatio(NamedTuple):
         return _OddsRatio(self.log + (changed - expected) / weight, weight)
 
     def least(self) -> float:
-        """Return a careful low estimate: the logarithm less one standard deviation."""
+        """Return the logarithm of the ratio minus one standard deviation."""
         return self.log - 1.0 / sqrt(self.weight)
 
     def most(self) -> float:
-        """Return a careful high estimate: the logarithm plus one standard deviation."""
+        """Return the logarithm of the ratio plus one standard deviation."""
         return self.log + 1.0 / sqrt(self.weight)
 
 
@@ -107,7 +105,7 @@ class PageDates:
 
     @property
     def is_futile(self) -> bool:
-        """Return whether later dates have proved nearly useless: their ratio is very likely below `FUTILE`."""
+        """Return whether later dates have proved nearly useless: their odds ratio is very likely below `FUTILE`."""
         return self._dated.most() < log(FUTILE)
 
     @property
@@ -132,8 +130,8 @@ class PageDates:
 
     def weigh(self, worth: Array, still: Array, chance: Array) -> Array:
         """Adjust the urgencies of pages to their dates, in place. Return (pages,) upper bounds of the factors by which
-        the lack of a later date reduces urgencies. The bounds hold until the time since the last fetch has doubled. The
-        factor is 1 for pages that are dated or not listed.
+        the lack of a later date reduces urgencies. Each bound holds until the time since the page's last fetch has
+        doubled. The factor is 1 for pages that are dated or not listed.
 
         Parameters
         ----------

@@ -66,8 +66,9 @@ class Phases:
         return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
-        """Return, for each of L lanes, the latest time since which its clock has gained `gain`; -inf if there is
-        none."""
+        """Return, for each of L lanes, the latest time at which its clock was `gain` behind its phase at `t`; -inf if
+        never.
+        """
         return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
@@ -95,7 +96,7 @@ class Phases:
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
         """Return the time at which a lane's clock shows a phase that lies between its first and last knot. If the clock
-        stands still at the phase, return when it stopped, or when it went on if `late` is True.
+        stood still at this phase, return the time when it stopped, or, with `late`, the time when it went on.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

@@ -58,8 +58,8 @@ def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
 
 
 def _room(instance: Instance, used: Array, t: int) -> float:
-    """Return the seconds of fetching that the plan uses in a period. If less than half a fetch would be left of the
-    capacity, return the whole capacity.
+    """Return the seconds of fetching that the plan uses in a period. If what is left of the capacity is less than half
+    the cost of the dearest fetch, return the whole capacity.
     """
     dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
     capacity = float(instance.C[t])

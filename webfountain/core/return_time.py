@@ -6,8 +6,7 @@ follow a gamma distribution. The mean return rate is the number of returns found
 pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs with the
 same source and directory form a class; its prior is the return rate of the site.
 
-Each early request shows something about all dead URLs of the site, so few early requests are needed
-(`Returns.spacing`).
+A few early requests are enough, because each tells something about all dead URLs of the site (`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.
@@ -27,9 +26,9 @@ NEVER_LIVED: Final = 60.0
 a copy, `NEVER_LIVED` for URLs that never had one.
 """
 PRIOR_RETURNS: Final = 0.25
-"""Weight of the assumed mean time until a page comes back, as a number of returns."""
+"""The assumed mean time until a page comes back counts as much as this many observed returns."""
 CLASS_RETURNS: Final = 0.5
-"""Weight of the site's return rate as the prior of a class of its URLs, as a number of returns."""
+"""As the prior of a class of URLs, the return rate of the site counts as much as this many observed returns."""
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0
@@ -61,7 +60,7 @@ class Returns(NamedTuple):
 
     @property
     def spacing(self) -> float:
-        """Return the factor by which the waits for a site's dead URLs grow after `SAMPLE` early requests.
+        """Return the factor, at least 1, by which the waits before requests of a site's dead URLs are lengthened.
 
         Among n dead URLs, each requested once so far, the n-th waits about √n times as long as the first.
         """

@@ -25,7 +25,7 @@ __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 SITE = 0
 """Number of the root section."""
 _COUNTED: Final = 20
-"""For each allowed section, the pages of at most this many directories are counted."""
+"""Pages are counted for at most this many times as many directories as there may be sections."""
 
 
 class Sections:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 __all__ = ["VISITS", "Signals"]
 
 VISITS = 12
-"""Evidence is remembered for at least this many visits to a page."""
+"""Lower limit of `Signals.memory`, in visits to a page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,29 +21,32 @@ class Signals:
     sections: bool = True
     """Estimate a rate for each section; if False, all sections have the rate of the site."""
     history: bool = True
-    """Estimate the rate of each page from its own checks, too; if False, every page has the rate of its section."""
+    """Also estimate a rate for each page from its own checks; if False, every page has the rate of its section."""
     independent: bool = True
     """Explain changes by independent pages as well (`explanations`); if False, by sections alone."""
     forgetting: bool = True
-    """Let old evidence fade with `memory`; if False, old evidence never loses weight."""
+    """Let observations lose weight with age (`memory`); if False, they never lose weight."""
     memory: float = 250.0
-    """The weight of evidence falls to 1/e after this many steps."""
+    """The weight of an observation falls to 1/e after this many steps."""
     prior_rate: float = 1 / 120
     """Changes per page and step that are assumed before any fetch: one in four months."""
     prior_exposure: float = 50.0
-    """Weight of `prior_rate`, in page-steps."""
+    """`prior_rate` counts as much as this many observed page-steps."""
     section_steps: float = 120.0
-    """Weight of the parent's rate as the prior of a section's rate, in steps of observing the whole section."""
+    """As the prior of a section's rate, the parent section's rate counts as much as observing the section for this many
+    steps.
+    """
     step_events: float = 0.3
-    """Weight of the parent's activity as the prior of a section's activity, in expected changes."""
+    """As the prior of a section's activity, the parent section's activity counts as much as this many expected changes.
+    """
     page_events: float = 0.5
-    """Weight of the section's rate as the prior of a page's rate, in changes."""
+    """As the prior of a page's rate, the section's rate counts as much as this many changes."""
     visit: float = 0.01
     """Mean number of steps between two visits to a page."""
 
     def lasting(self, interval: float) -> Signals:
-        """Return the signals for a site whose pages are visited every `interval` steps. The memory lasts at least
-        `VISITS` visits.
+        """Return the signals for a site whose pages are visited every `interval` steps. The time constant `memory` is
+        raised to at least `VISITS` intervals.
         """
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 

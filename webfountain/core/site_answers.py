@@ -41,9 +41,11 @@ class Approach(NamedTuple):
     slope: Array
     """Upper bound of the slope of ln(urgency) over ln(`lasted`)."""
     lasted: Array
-    """Number of steps in which the section, at its long-run rate, reaches the hazard since the page's last fetch."""
+    """Hazard of the page (expected changes since its last fetch), divided by the long-run rate of its section, in
+    steps.
+    """
     elapsed: Array
-    """Like `lasted`, but at least the number of steps since the last fetch if a page may change independently."""
+    """Equal to `lasted`, except for a page that may change independently: at least the steps since its last fetch."""
     least: Array
     """A page reaches an urgency u no earlier than `least` times √u steps after its last fetch."""
 

@@ -1,8 +1,8 @@
 """Compute the urgency of each page of a site, and how many pages are obsolete (`core.activity`).
 
-Time is counted in whole steps; the caller chooses the length of a step. A `SiteUrgency` is the stored state of one
-site. `Sites` computes many sites at once, so that a small site costs little. Pages are numbered from 0 in the order of
-`add`.
+Time is counted in whole steps; the caller chooses the length of a step. A `SiteUrgency` stores what fetches have shown
+about one site. `Sites` processes many sites in one call, because a call per small site would be slow. Pages are
+numbered from 0 in the order of `add`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TINY: Final = 1e-30
 _NEVER: Final = 2**53
 """A step that is later than any other."""
 _SLICE: Final = 50_000
-"""Number of pages that are computed at once, to save memory."""
+"""Number of pages that are processed at a time, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
 """The data of a page begin with four numbers:
 
@@ -113,13 +113,13 @@ class SiteUrgency:
         return found
 
     def follow(self, other: SiteUrgency) -> None:
-        """Copy the evidence about the sections from another object of the same site, if it is at least as new."""
+        """Take over the section statistics of `other`, an object of the same site, unless they are older."""
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
             self.memory, self._sections, self.trust = other.memory, other._sections, other.trust
 
     def believe(self, signals: Signals) -> None:
-        """Use the priors of `signals`. The length of a step must stay the same."""
+        """Use new signals, in which a step must be as long as in the old signals."""
         self.signals = signals
 
     def add(self, paths: Sequence[str], *, since: Ints, importance: Array) -> Ints:
@@ -218,7 +218,7 @@ class SiteUrgency:
 
 
 class Past:
-    """The results of a site's earlier fetches, added in parts, from which `site` creates a `SiteUrgency`."""
+    """The results of a site's earlier fetches; the method `site` creates a `SiteUrgency` from them."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
@@ -247,8 +247,8 @@ class Past:
         step: int,
         alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Create a site at `step` with some of the added pages. After the first call of `site`, no more pages may be
-        added.
+        """Create the `SiteUrgency` of a site at `step`, with some of the pages that were added. After the first call of
+        `site`, no more pages may be added.
         """
         if self._begun is None:
             self._begun = self._begin(step)
@@ -275,7 +275,7 @@ class Past:
 
 
 class Sites:
-    """Several sites that are computed together at one step. The pages of all sites are numbered in one sequence."""
+    """Sites whose urgencies are computed together. The pages of all sites are numbered in one sequence."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
         """Combine sites with equal signals. `step` is the current step, one number or (sites,). The objects in `sites`
@@ -297,7 +297,7 @@ class Sites:
         self.explanations = Explanations([site.trust for site in sites], usual_rate=self._signals.prior_rate)
 
     def keep(self) -> None:
-        """Write the new state back to the sites."""
+        """Store the new state in the `SiteUrgency` objects."""
         self.page[_BEFORE] = self.unchecked.before
         page = self.page.astype(np.float32)
         for number, (site, memory) in enumerate(zip(self._sites, self.activity.memories(), strict=True)):
@@ -342,7 +342,7 @@ class Sites:
         return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
 
     def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
-        """Update the past of visited pages, and the weights of the two explanations."""
+        """Record visits for the explanation by independent pages, and update the weights of both explanations."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
         odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
@@ -397,7 +397,8 @@ class Sites:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, if no change is
         found.
 
-        For a page close to the price, the bound is nearly exact. The bound is inf if no page ever reaches the price.
+        For a page whose urgency is close to the price, the bound is nearly exact. The bound is inf if no page ever
+        reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)

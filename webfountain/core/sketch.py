@@ -98,10 +98,10 @@ def sketch(text: str, key: int = 0) -> bytes | None:
 
 
 def sketches(text: str, key: int = 0) -> list[bytes]:
-    """Return the sketch of a text, and a second one if a similar text of another length may be sampled differently.
+    """Return the sketch of a text, or two if its number of shingles is near a limit between two sampling rates.
 
-    Compare other sketches with all sketches of the list, but store only the first. The list is empty if `sketch`
-    returns None.
+    The caller stores only the first sketch, but compares other texts with all sketches of the list. The list is empty
+    if `sketch` returns None.
     """
     found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))
     many = len(found)

@@ -46,7 +46,7 @@ NEAR: Final = 3
 """A waiting page is hot if it is at most this many links from a hot page (Cho 1998, section 5)."""
 FAR: Final = NEAR + 1.0
 HOT: Final = 32.0
-"""Least importance of a hot page; all other pages of its policy are below."""
+"""Least importance of a hot page; pages of the same policy that are not hot stay below it."""
 _HOTTEST: Final = 512.0
 """Importance of a hot page that would have the mean importance if it were not hot."""
 _WORD: Final = re.compile(r"[^\W_]{2,40}")

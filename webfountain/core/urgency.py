@@ -20,9 +20,9 @@ __all__ = ["urgency", "urgency_and_slope", "urgency_of_known_rate"]
 def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
     """Return the index (1 - e^-x (1 + x)) / rate with x = rate * elapsed, for a page that changes by a Poisson process.
 
-    If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. If the page with the
-    greatest index is always fetched first, all pages are fetched at one price, which is optimal. A page that never
-    changes has index 0.
+    If the price of a fetch equals the index, the page should be fetched at intervals of `elapsed`. It is optimal to
+    always fetch the page with the greatest index, because all pages are then fetched at the same price. A page that
+    never changes has index 0.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def urgency_of_known_rate(rate: Array, elapsed: Array) -> Array:
 
 
 def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array:
-    """Return the expected index of a page with the rate r ~ Gamma(`events`, `exposure`), relative to its section.
+    """Return the expected index of a page whose rate, relative to its section, is r ~ Gamma(`events`, `exposure`).
 
     `hazard` is the expected number of changes of the section's average page since the last fetch of the given page.
     `rate` is the number of changes of the average page per step, in the long run. With H = hazard, A = events, b =
@@ -45,7 +45,7 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
 
         (b (1 - q^(A-1))/(A - 1) - H q^A) / rate
 
-    With little evidence, the expected index is above the index at the mean rate, so unknown pages are explored.
+    For a page with few observations, the expected index exceeds the index at its mean rate, so such pages are explored.
     """
     return urgency_and_slope(hazard, rate, events, exposure)[0]
 

@@ -2,8 +2,8 @@
 
 In an optimum of the model, few fractions lie strictly inside (0, 1): about 12 to 30 of 3,570. SLSQP gets a *working
 set*: g, the fractions inside (0, 1), and those fractions at a bound that have an inward reduced gradient. The
-multipliers of SLSQP are prices of capacity, by which the next working set is chosen. The time of SLSQP grows with the
-cube of the working set's size.
+multipliers of SLSQP are prices of capacity, by which the next working set is chosen. The running time of SLSQP grows
+with the cube of the working set's size.
 """
 
 from __future__ import annotations

@@ -187,8 +187,9 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the visited page for a look-up in the index, or the URL of the representative that it still
-        repeats."""
+        """Return the visited page if it must be looked up in the index, or the URL of the representative that it still
+        repeats.
+        """
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -215,8 +216,9 @@ class DuplicateDetector:
         return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
 
     def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
-        """Return an unchanged representative for another look-up: it may repeat a page that was fetched in the
-        meantime."""
+        """Return an unchanged representative if it must be looked up again: it may repeat a page that was fetched
+        later.
+        """
         canonical = self._index.url_of(names) if names else None
         if canonical is None and self._index.is_alone:
             return None

@@ -1,4 +1,4 @@
-"""An index on disk of the pages that other pages may repeat.
+"""An index on disk, in which the duplicate detector looks up pages with similar text.
 
 Each *representative* (a page that repeats no other page) has a record (`page_records`). A page has several keys: for
 the bands of its sketch, for its digest and for itself (`key_runs`). The file `FORM` names the format of the sketches.
@@ -91,9 +91,9 @@ class Match(NamedTuple):
 class Probe:
     """Working data for the look-up of one page.
 
-    `keys` are the keys of the page; `asked` also includes the keys of its second sketch. `found` has the numbers of
-    this index's records that share a key with the page, and `beside` has such numbers from the indices of other ants.
-    `number` is the record number of the page itself.
+    `keys` are the keys of the page; `asked` also includes the keys of its second sketch. `found` contains the record
+    numbers in this index that share a key with the page, and `beside` those in other ants' indices. `number` is the
+    record number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -202,8 +202,7 @@ class DuplicateIndex:
         return probes
 
     def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
-        """Return the representatives that resemble a page by at least `least`, but not the page itself, most similar
-        first.
+        """Return the other representatives whose resemblance to a page is at least `least`, most similar first.
 
         If the page already has a record, a later call of `keep` replaces the record.
         """
@@ -297,7 +296,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return the numbers of the possible records for each page fingerprint."""
+        """Return, for each page fingerprint, the numbers of the records that may belong to it."""
         if not names:
             return []
         keys = self_keys(names)

@@ -87,7 +87,7 @@ class KeyRuns:
 
     @property
     def records(self) -> int:
-        """Return how many records, counted from the first, have their keys in runs."""
+        """Return the number of records, counted from the first, whose keys are stored in runs."""
         return self._state.records
 
     def load(self, *, records: int, most_entries: float) -> None:
@@ -190,7 +190,9 @@ def map_run(path: Path) -> Run:
 
 
 def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
-    """Map the runs that `state` lists, but reuse the runs in `mapped`. Raise FileNotFoundError if a run is missing."""
+    """Map the files of the runs that `state` lists, except runs that are already in `mapped`. Raise FileNotFoundError
+    if a run is missing.
+    """
     known = {run.name: run for run in mapped}
     return [known.get(name) or map_run(folder / name) for name in state.runs]
 
@@ -313,7 +315,7 @@ class RecentKeys:
         self._fresh = {}
 
     def begin(self) -> None:
-        """Drop the keys that are now in runs, because a new look-up finds them there."""
+        """At the start of a look-up, drop the keys that were written to runs, where the look-up finds them."""
         self._written = {}
 
     def clear(self) -> None:

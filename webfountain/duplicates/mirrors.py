@@ -55,7 +55,9 @@ class _SiteCounts:
 
 
 class Mirrors:
-    """Counts per site, by which mirrors are recognised. `key` is the secret key that selects the samples."""
+    """The detector of mirror sites, which counts the duplicate pages of each site. `key` is the secret key that selects
+    the samples.
+    """
 
     def __init__(self, *, key: int = 0) -> None:
         self._key = key

@@ -31,7 +31,7 @@ __all__ = ["OtherIndices", "read_form"]
 _POLLS: Final = 16
 """Number of look-ups between two searches for new indices."""
 _AT_ONCE: Final = 10_000
-"""Number of records whose keys are read in one step."""
+"""Number of records whose keys are read at a time."""
 
 
 class OtherIndices:

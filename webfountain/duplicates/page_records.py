@@ -1,8 +1,8 @@
 """The records of an index of duplicates, and a file of their URLs.
 
 A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. If a page
-changes, its record is replaced in place. The number of a replaced record stays in the file `again` until a run contains
-its new keys (`key_runs`).
+changes, its record is replaced in place. The file `again` contains the numbers of replaced records whose new keys are
+not in a run yet (`key_runs`).
 
 A disk may damage records, so a record is valid only if it has the fingerprint of its URL (`RecordFiles.is_sound`).
 """
@@ -140,7 +140,7 @@ class RecordFiles:
         return os.fstat(self._again).st_size // _number.size
 
     def noted(self, first: int = 0) -> list[int]:
-        """Return the record numbers in the file `again`, except the first `first` of them."""
+        """Return the record numbers in the file `again`, skipping the first `first` numbers."""
         data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
         return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
 

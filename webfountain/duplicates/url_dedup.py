@@ -106,7 +106,7 @@ class DuplicateEliminator:
         return known
 
     def _ask(self, links: Sequence[Link], at: float) -> tuple[Sequence[Link], DiscoverResult]:
-        """Send links to the store, except cached ones. Return the sent links and the store's answer."""
+        """Send the links that are not in the cache to the store. Return the sent links and the store's answer."""
         asked: Sequence[Link] = self._unseen(links)
         if self._weigh is not None and asked:
             asked = self._weigh(asked)
@@ -193,7 +193,7 @@ def _cached(site: str, key: bytes, scored: tuple[float, ...]) -> int:
 
 
 def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
-    """Return a link's topic scores in coarse steps, because each distinct value takes a cache entry."""
+    """Return a link's topic scores, coarsely rounded, because each distinct value takes up a cache entry."""
     return (float(scores[0] > 0.0), links_from_hot(scores)) if scores else ()
 
 

@@ -52,7 +52,7 @@ class PoissonCheck(msgspec.Struct, frozen=True):
     If changes are a Poisson process, daily visits find an interval of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
     `distance` is the Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 %
     point of the Kolmogorov distance for independent intervals. `over_dispersion` is the variance of the intervals
-    divided by their variance in a Poisson process; it is above 1 for bursts.
+    divided by their variance in a Poisson process; bursts raise it above 1.
     """
 
     mean: float
@@ -160,7 +160,7 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
     """Compare intervals with the Poisson law, for pages whose mean interval is about `mean` days (POISSON_BAND).
 
-    A page with many changes has more weight, as in Figure 6.
+    The check pools the intervals of all these pages, so a page with more changes counts more, as in Figure 6.
     """
     often = [span for span in spans if span.changes >= POISSON_CHANGES]
     near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]

@@ -1,8 +1,8 @@
 """The command `simulate urlcache`: send the links of a virtual crawl through caches of recently seen URLs.
 
 Each page's links are one batch, as in the crawl. The trace *between ants* contains only links between sites of
-different ants. Each ant has its own cache (Broder 2003, section 6). The cache STATIC is filled from a crawl that began
-at another page. Pages with neighbouring numbers count as one site.
+different ants. Each ant has its own cache (Broder 2003, section 6). The cache STATIC contains the most frequent URLs of
+a crawl that began at another page. Pages with neighbouring numbers count as one site.
 
 Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """

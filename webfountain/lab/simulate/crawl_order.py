@@ -3,8 +3,7 @@
 The crawler starts at one page and knows only the links of crawled pages. Orderings are compared by one of the models of
 Cho 1998. The model *threshold* (PST) measures which share of the hot pages has been crawled. The model *crawl-and-stop*
 (PCS) measures which share of the K most important pages is among the first K crawled. The model *limited-buffer* (PBC)
-measures which share of the hot pages is in a buffer. The buffer drops the page with the least estimated importance
-first.
+measures which share of the hot pages is in a buffer. A full buffer drops the page with the lowest estimated importance.
 
 Source: Cho 1998, sections 3 and 4.
 """
@@ -210,7 +209,7 @@ def hot_pages(importance: Array, *, hot_share: float | None = None, hot_backlink
 
 
 def shares(done: Crawl, importance: Array, hot: Pages, model: str) -> Array:
-    """Return the (k,) curve of a model, with one value per crawled page."""
+    """Return the share that `model` measures after each of the k crawled pages, (k,)."""
     if model == "threshold":
         return np.cumsum(np.isin(done.order, hot)) / len(hot)
     if model == "limited-buffer":

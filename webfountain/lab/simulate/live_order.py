@@ -138,7 +138,9 @@ class LiveOrder:
                 self._put(page, importance)
 
     def _regrade(self) -> None:
-        """Move some waiting pages to their lanes under the new ranking, the best lanes first."""
+        """After a ranking, move some waiting pages to the lanes of the queue for their new importance, best lanes
+        first.
+        """
         if self._graded != self._importance.epoch:
             self._graded = self._importance.epoch
             waiting = ((class_of(one.importance), self._arrivals[page], page) for page, one in self._waiting.items())

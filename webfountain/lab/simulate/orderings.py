@@ -1,7 +1,7 @@
 """The orderings of `simulate ordering`, which choose the next page of a virtual crawler.
 
 Each ordering receives the links of a crawled page and returns the next page. Orderings that use rankings compute a new
-ranking after each hundredth of the web that has been crawled.
+one whenever another hundredth of the web has been crawled.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -62,7 +62,7 @@ class Ordering(Protocol):
         """Return a known page that was not crawled, or None if there is none."""
 
     def rank(self) -> None:
-        """Compute a new ranking, after each hundredth of the web that has been crawled."""
+        """Compute a new ranking; called whenever another hundredth of the web has been crawled."""
 
     def estimates(self) -> Array:
         """Return the (n,) estimated importance of the pages."""
@@ -252,7 +252,7 @@ def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Return the first page of a heap that was not crawled, and remove it and the entries before it."""
+    """Pop entries from a heap until one is an uncrawled page, and return this page; None if the heap runs out."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:

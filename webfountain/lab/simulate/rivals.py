@@ -167,7 +167,7 @@ class GreedyBayes:
     """Fetches the page with the greatest posterior mean of the GREEDY index.
 
     Each page is assumed to have one of the rates in `RATES`. A visit d days after the previous one finds a change with
-    probability 1 - e^(-rate d). The chosen prior over `RATES` makes the past of all pages most likely.
+    probability 1 - e^(-rate d). The prior over `RATES` is fitted to past fetches of all pages by maximum likelihood.
 
     Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
     deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
