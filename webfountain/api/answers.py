@@ -83,7 +83,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     active_sites: int
     in_flight: int
     immediate: int
-    """Number of URLs in the immediate queue, which are fetched before all others."""
+    """Number of URLs in the immediate queue, which the crawl empties before any other queue."""
     failing: int
     """Number of pages that have a copy but failed at their last fetch."""
     settled_too_late: int
@@ -253,7 +253,7 @@ class NoteAnswer(msgspec.Struct, frozen=True):
 
     note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
     accepted: list[str]
-    """What was sent to the crawl: the URLs, site, prefix or process."""
+    """The URLs, site, prefix or process named in the request that was sent to the crawl."""
     refused: list[RefusedUrl] = []
 
 

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 POLL_S: Final = 0.5
 """Time to wait before the change log is polled again, in seconds."""
 _PART: Final = 500
-"""Number of entries or rows that are read at once."""
+"""Number of entries or rows that an iterator requests in one call."""
 
 
 def _in_thread(
@@ -127,7 +127,7 @@ class AsyncCollection:
                 await asyncio.sleep(POLL_S)
 
     async def close(self) -> None:
-        """Close the collection and end its thread. A second call has no effect."""
+        """Close the collection and end its thread. Calling `close` again has no effect."""
         await self.call(StoredCollection.close)
         self._thread.shutdown(wait=False)
 

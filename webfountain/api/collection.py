@@ -330,7 +330,7 @@ class StoredCollection(CollectionNotes):
             self._store.claims.end_within(seconds)
 
     def close(self) -> None:
-        """Close the store and its copies. A second call has no effect."""
+        """Close the store and its copies. Calling `close` again has no effect."""
         if self._pages is not None:
             self._pages.close()
         self._texts.close()

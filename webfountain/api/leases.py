@@ -121,7 +121,7 @@ class LeasedUrl:
         return await self._frontier.land(fetched, links)
 
     async def fail(self, error: FetchError, *, seconds: float | None = None) -> str | None:
-        """Report the reason why the request got no answer. The URL is tried again later."""
+        """Report the reason why the request got no answer. The frontier offers the URL again later."""
         return await self._frontier.land(self._fetched(seconds, error=error), ())
 
     def _fetched(
@@ -223,8 +223,8 @@ class OpenFrontier:
             yield lease
 
     async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
-        """Settle a lease with the result of its request. Return the outcome as a word, or None for robots.txt and
-        sitemaps."""
+        """Settle a lease with the result of its request. Return the page's outcome as a word, or None if the URL is a
+        robots.txt or a sitemap."""
         frontier = self._opened().frontier
         if fetched.fetch.id not in self._open:
             raise InputError(f"{fetched.fetch.url}: this lease has already been settled")
@@ -269,7 +269,7 @@ class OpenFrontier:
         self._stirred.set()
 
     async def _rest(self) -> None:
-        """Wait a short time, or until a lease ends or a URL is due."""
+        """Wait until a lease ends or a URL is due, but only a short time."""
         frontier = self._opened().frontier
         wait_s = min(max(frontier.wake_at() - frontier.now(), 0.001), POLL_S)
         with suppress(TimeoutError):

@@ -74,7 +74,7 @@ class PolicyFileEditor:
             return None
 
     def _replace(self, before: str, text: str) -> None:
-        """Keep the previous version, then replace the file by the new one."""
+        """Save the previous version of the policy file, then replace the file with the new version."""
         try:
             mode = self._path.stat().st_mode & 0o777
             for path, content in ((Path(f"{self._path}{BEFORE}"), before), (self._path, text)):

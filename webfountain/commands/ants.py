@@ -160,9 +160,8 @@ def _open(store: str, tables: Collection) -> FrontierStore:
 
 
 def _stored_end(opened: FrontierStore, *, by: float) -> tuple[Statistics | None, dict[str, Any]]:
-    """Return the statistics of the store, and the failed seeds and sites for the report. Return (None, {}) if the store
-    does not answer before `by`, monotonic seconds.
-    """
+    """Return the statistics of the store, and, for the report, the failed seeds and the unreachable sites. Return
+    (None, {}) if the store does not answer before `by`, monotonic seconds."""
 
     def read() -> tuple[Statistics, dict[str, Any]]:
         return opened.census.statistics(), msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
@@ -192,7 +191,7 @@ def write_whole(file: Path, report: Mapping[str, Any]) -> None:
 
 
 def follow_parent() -> None:
-    """Watch the parent process, and when it ends, end this process as after SIGTERM."""
+    """End this process, as SIGTERM would, as soon as its parent process ends."""
     parent = os.environ.get(PARENT)
     if parent is not None:
         threading.Thread(target=_follow, args=(int(parent),), daemon=True, name="webfountain-parent").start()

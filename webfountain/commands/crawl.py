@@ -39,7 +39,7 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
-"""Maximum time to read the list of failed seeds and sites after a signal to stop, in seconds."""
+"""Maximum time for reading the failed seeds and the unreachable sites after a signal to stop, in seconds."""
 
 
 @contextlib.contextmanager

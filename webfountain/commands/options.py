@@ -66,7 +66,7 @@ def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | N
 
 
 class FiniteRange(click.FloatRange):
-    """A range of numbers like `click.FloatRange` that rejects nan and inf."""
+    """A range of numbers like `click.FloatRange`, except that it rejects nan and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)

@@ -114,8 +114,8 @@ def _follower(
 
 
 def _follow(store: str, repository: str | None, path: Path, ended: threading.Event) -> None:
-    """Keep the index up to date until `ended` is set. While no store exists, wait. If the store is replaced, open the
-    new store."""
+    """Keep the index up to date until `ended` is set. If no store exists, wait until there is one. If the store is
+    replaced, open the new store."""
     said = ""
     while not ended.is_set():
         try:

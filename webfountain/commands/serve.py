@@ -67,7 +67,7 @@ def _settings(
     base_path: str | None,
     read_only: bool,
 ) -> ServeSettings:
-    """Return the settings. An option of the command line overrides the configuration file."""
+    """Return the settings of the service. An option of the command line overrides the configuration file."""
     found = ServeSettings() if config is None else read_settings(config)
     if found.stores and click.get_current_context().get_parameter_source("stores") is ParameterSource.ENVIRONMENT:
         stores = ()  # WEBFOUNTAIN_STORE is a default, which the file replaces

@@ -116,7 +116,7 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _basis(found: Mapping[str, Any]) -> str:
-    """Return in words how the fresh share was estimated, such as "estimated from 120 fetches"."""
+    """Return in words how the share of fresh pages was estimated, such as "estimated from 120 fetches"."""
     since = f"since {printing.spell_time(found['since'])} UTC"
     fetches = found["fetches"]
     parts = [f"estimated from {counted(fetches, 'fetch')} {since}" if fetches else f"estimated without a fetch {since}"]

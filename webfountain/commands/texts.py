@@ -99,7 +99,7 @@ def _print_texts(rows: Any) -> None:
 
 
 def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the rows unchanged, and copy each row into `last`. At the end, `last` contains the last row."""
+    """Yield the rows unchanged, and keep a copy of the newest row in `last`."""
     for row in rows:
         last.update(row)
         yield row

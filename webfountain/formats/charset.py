@@ -1,4 +1,4 @@
-"""The encoding of a body, decided in the same way as by browsers.
+"""The encoding of a body, chosen by the same rules as in browsers.
 
 The byte order mark decides the encoding, else the Content-Type, else the declaration in the body. The default is UTF-8.
 Labels are looked up in the WHATWG Encoding Standard, so a body cannot select a Python codec that is no charset. Unknown
@@ -71,8 +71,8 @@ def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
 
 
 def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
-    """Return the encoding of an XML body other than XHTML, in the form of `encoding_of`. In XML, the encoding
-    declaration counts but HTML meta elements do not. `body` may be incomplete."""
+    """Return the same as `encoding_of`, but for an XML body other than XHTML. In XML, the encoding declaration counts
+    but HTML meta elements do not. `body` may be incomplete."""
     if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
         return (
             "utf-16-be" if body.startswith(b"\0") else "utf-16-le"

@@ -34,7 +34,7 @@ _MOST_REOPENED: Final = 30_000
 create this many elements, each in 0.5 µs. Formatting tags without attributes are harmless, because the parser reopens
 at most three equal elements."""
 _FEW_TAGS: Final = 300
-"""A body with at most this number of tags makes the parser create fewer elements than `_MOST_REOPENED`."""
+"""A body with at most this number of tags cannot make the parser create `_MOST_REOPENED` elements."""
 _SHORT_TAG_BYTES: Final = 2_048
 """Maximum length of a tag in a body larger than `_HARMLESS_TAG_BYTES`, bytes. Tags of this length in a body of 64 kB
 take 20 ms, because the parser compares all attributes of a tag with each other.
@@ -46,8 +46,8 @@ _FORMATTING: Final = re.compile(
     rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
     rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
 )
-"""Pattern of start tags with attributes, for formatting elements such as b, code or font. The element ``a`` is not in
-the pattern, because the parser never keeps two of them open."""
+"""Pattern of start tags with attributes, for formatting elements such as b, code or font. The pattern omits ``a``,
+because the parser never keeps two elements ``a`` open."""
 _TAG_START: Final = re.compile(rb"<[A-Za-z]")
 _GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
 _GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")

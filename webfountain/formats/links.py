@@ -31,7 +31,7 @@ MAX_LINKS: Final = 5000
 MAX_ANCHOR: Final = 256
 """Maximum length of a link's text, characters."""
 _MAX_ANCHORS: Final = 100_000
-"""Maximum number of characters of all link texts of a page. The limit is needed for deeply nested elements, whose text
+"""Maximum number of characters of all link texts of a page. Without this limit, the text in deeply nested elements
 would be read many times."""
 
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"

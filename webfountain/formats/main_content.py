@@ -56,9 +56,8 @@ _BOILERPLATE_NAMES: Final = re.compile(
     r"|edit-?section|edit-?page|header-?bar|masthead|top-?bar|search\w*|site-?sub|sr-only|visually-?hidden"
     r"|screen-reader\w*|noprint|print-only|cart|basket|(?:site|page)-?header|globalnav|hatnote|disclaimer"
 )
-"""Pattern of the words in classes and ids that mark boilerplate. A boilerplate word counts as a whole class or id, or
-as its first or last part, as in ``site-footer``.
-"""
+"""Pattern of the words in classes and ids that mark boilerplate. A class or id matches if it begins or ends with a
+boilerplate word, as in ``site-footer``."""
 _MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
@@ -139,7 +138,7 @@ class _Regions:
         self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
-        """Return two sets of regions: those whose text is boilerplate, and those whose headings are boilerplate too."""
+        """Return the numbers of all boilerplate regions, and of those in which even the headings are boilerplate."""
         blocks: set[int] = set()
         headings: set[int] = set()
         for region in self._in_order:

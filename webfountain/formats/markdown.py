@@ -61,7 +61,7 @@ class _Around(NamedTuple):
 
 
 def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
-    """Return the prefix of a block's first line, the prefix of its other lines, and the new nesting.
+    """Return the prefix of a block's first line, the prefix of its other lines, and the nesting after the block.
 
     Only the content of list items is indented, because Markdown reads other indented text as code.
     """
@@ -134,7 +134,7 @@ def _row(cells: Sequence[str], base: str) -> str:
 
 
 def _inline(pieces: Sequence[Inline], base: str) -> str:
-    """Return the pieces of a block as Markdown. Adjacent pieces with the same mark and target are merged."""
+    """Return the pieces of a block as Markdown. Adjacent pieces with the same formatting and link target are merged."""
     written: list[str] = []
     for (mark, target), same in groupby(pieces, key=itemgetter(1, 2)):
         if mark in ("image", "break"):

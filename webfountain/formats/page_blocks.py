@@ -51,10 +51,10 @@ _RAW: Final = (
     rf"|(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>)"
 )
-"""Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, a substitution
-with this pattern escapes their text before the HTML is cut."""
+"""Pattern of comments and of elements without readable text. If a page has elements such as ``xmp``, their text is
+escaped with this pattern before the HTML is cut into blocks."""
 _MOST_SKIPPED: Final = 100
-"""If a page has more skipped elements than this, they are removed before the HTML is cut, which is faster."""
+"""If a page has more skipped elements than this, it is faster to remove them before the HTML is cut into blocks."""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"

@@ -32,7 +32,7 @@ _EMPTY_ROOT: Final = re.compile(
 """Pattern of an empty element into which a common JavaScript framework will draw the page."""
 _NOSCRIPTS: Final = 3
 _NOSCRIPT_BYTES: Final = 1000
-"""Maximum number of bytes that are read of each of the first `_NOSCRIPTS` noscript elements."""
+"""Maximum number of bytes read from each of the first `_NOSCRIPTS` noscript elements."""
 _CONSENT: Final = re.compile(
     r"before you continue|we value your privacy|accept (?:all )?cookies|consent to|alle akzeptieren"
     r"|zustimmen und weiter|accepter et continuer|tout accepter|aceptar todo|accetta tutto",

@@ -1,7 +1,7 @@
 """The lines of a page that the crawl compares to detect changes, each with its place in the page.
 
-A policy says which elements count (`ReadingRules`). `core.noise` learns which places of a page differ at each visit, so
-that these places are ignored. A line is the text of a block, a row of a table or a line of code.
+A policy says which elements count (`ReadingRules`). `core.noise` learns in which places a page differs at each visit;
+changes in these places are ignored. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place number of all lines that the policy's `change.always` selects: they always count as changes."""
+"""Place of every line that the policy's `change.always` selects: a change of such a line always counts."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200
@@ -102,7 +102,7 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 
 def units_of_text(text: str) -> list[Unit]:
-    """Return the lines of a plain text, each with its line number as its place."""
+    """Return the lines of a plain text; the place of each line is its line number."""
     return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
 
 
@@ -133,7 +133,7 @@ def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:
 
 
 def units_of_blocks(blocks: Sequence[Block], rules: ReadingRules) -> list[Unit]:
-    """Return the lines of blocks with their places."""
+    """Return the lines of blocks, each with its place in the page."""
     paths: dict[int, _Path] = {}
     counts: dict[int, int] = {}
     found: list[Unit] = []
@@ -179,8 +179,8 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return one element of a path as text: its tag, classes and id. Classes and ids with digits are left out, because
-    they often change."""
+    """Return the tag, classes and id of an element as text, for a path. Classes and ids that contain digits are
+    omitted, because such names often change."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()
     return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"

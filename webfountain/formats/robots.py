@@ -40,8 +40,8 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 2.5).
 """
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Maximum size of a file that is read in the calling thread, bytes. From a file over this size, another process first
-extracts the rules for our robot (`binding_part`)."""
+"""Maximum size of a file that is read in the calling thread, bytes. If a file is larger than this, another process
+first extracts the rules for our robot (`binding_part`)."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
@@ -54,9 +54,9 @@ MAX_RULES: Final = 2000
 MAX_WILDCARDS: Final = 800
 """Maximum number of wildcards (``*`` and ``$``) in the rules that are applied exactly. Each wildcard costs a search in
 the URL, and a hostile file could contain half a million wildcards. If a file exceeds a limit, its Allow rules are
-ignored. Disallow patterns beyond a limit are shortened to their folder. If the shortened patterns name more than
-`_MAX_FOLDERS` folders, the whole site is disallowed. A URL that the file disallows remains disallowed, even if the file
-exceeds the limits."""
+ignored. In a file that exceeds a limit, each further Disallow pattern is shortened to its folder. If the shortened
+patterns name more than `_MAX_FOLDERS` folders, the whole site is disallowed. A URL that the file disallows remains
+disallowed, even if the file exceeds the limits."""
 _MAX_CHARS: Final = 65_536
 """Maximum number of characters of all rules together; an escape such as ``%20`` counts as six."""
 _MAX_FOLDERS: Final = 500
@@ -83,7 +83,7 @@ IGNORED: Final = "ignored"
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
-    """Return what the answer to the request for robots.txt means for the site.
+    """Return how a site may be crawled, given the answer to the request for its robots.txt.
 
     - "rules" (2xx): read the body.
     - "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed. `IGNORED` gives "allow", too,
@@ -201,9 +201,8 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """Return how well the name of an agent matches the robot, as in Protego. 0 means no match. `agent` and `robot` are
-    in lower case.
-    """
+    """Return the length of an agent name that matches the robot, or 0 if the name does not match (as in Protego).
+    `agent` and `robot` are in lower case."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)

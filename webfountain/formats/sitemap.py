@@ -65,8 +65,8 @@ class SitemapFile(NamedTuple):
 def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
     """Read any bytes as a sitemap, at most `MAX_SITEMAP_ENTRIES` entries in `MAX_SITEMAP_BYTES`.
 
-    The body is read in pieces, to save memory. `go_on` is called before each piece of the body. If `go_on` returns
-    False, the result has the error "too_large".
+    The body is read in pieces, to save memory. `go_on` is called before each piece of the body is read. If `go_on`
+    returns False, the result has the error "too_large".
     """
     unpacked = _DecompressedBody(body, go_on)
     pieces = iter(unpacked)

@@ -1,7 +1,7 @@
 """Read untrusted XML as a stream, without a tree, without external data, and with a limit on the number of elements.
 
-This module reads XML pages, sitemaps and feeds. The document is first decoded in the same way as in browsers. Two
-common errors are repaired: a bare ``&``, and an emoji written as two surrogates.
+This module reads XML pages, sitemaps and feeds. Documents are decoded by the same rules as in browsers. Two common
+errors are repaired: a bare ``&``, and an emoji written as two surrogates.
 """
 
 from __future__ import annotations

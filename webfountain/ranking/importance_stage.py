@@ -1,4 +1,4 @@
-"""The worker thread's stage for importance: it sorts waiting pages and sites."""
+"""The stage of the worker thread that sorts waiting pages and sites by importance."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ __all__ = ["ImportanceStage"]
 GRADED: Final = 2000
 """After a new ranking, each batch updates the importance of at most this number of waiting URLs."""
 RISEN: Final = 64
-"""When the crawl leases URLs of a site, the importance of at most this number of its waiting URLs is updated."""
+"""When the crawl leases URLs of a site, it updates the importance of at most this number of waiting URLs."""
 _LINKING: Final = COPIED | {"redirected", "gone"}
-"""Outcomes after which a page may have new links."""
+"""Outcomes of fetches that may have found new links."""
 
 
 class ImportanceStage(Stage):

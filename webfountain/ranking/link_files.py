@@ -151,7 +151,7 @@ class LogFiles:
         return bool(self._fs.exists(self._path(name)))
 
     def beside(self, path: Path) -> str | None:
-        """Return the path of a file relative to the log, or None if the file is not in a neighbouring folder."""
+        """Return the path of a file relative to the log, or None if the file is not in a sibling folder of the log."""
         path = path.absolute()
         if not self._local or path.parent.parent != Path(self._root).parent:
             return None

@@ -51,8 +51,8 @@ _KEY: Final = attrgetter("key")
 class RisenPages:
     """Waiting pages whose importance has grown, by site, in order of importance.
 
-    To limit memory, all pages are forgotten when there are more than `most` pages. A forgotten page is added again when
-    its importance grows.
+    To limit memory, all pages are removed when their number exceeds `most`. A removed page is added again when its
+    importance grows.
     """
 
     def __init__(self, *, most: int = KEPT) -> None:
@@ -241,8 +241,8 @@ class LiveImportance:
     def _worths_of_waiting(self, keys: Keys, pages: Sequence[Link | PageRecord]) -> Array:
         """Return the (n,) importances of waiting pages.
 
-        In a collection of fixed size, a waiting home page gets no bonus for its expected rank, so that pages cannot
-        evict each other endlessly.
+        In a collection of fixed size, waiting home pages get no expected rank, because pages could then evict each
+        other endlessly.
         """
         ranks, backlinks = self._published(keys, pagerank=0.0, backlinks=0.0)
         worths = self._online.weigh(keys, ranks=ranks, backlinks=backlinks * self._mean_backlinks())

@@ -9,8 +9,8 @@ The *manifest* lists the current shards and the segments that were merged into t
 all segments that the manifest does not list. A reader sees each row once, even during a compaction or after a kill. A
 file that a compaction replaced is kept until the next compaction, because a reader may still have it open.
 
-Fingerprints are xxh3 hashes of 8 bytes, of a canonical URL or a site. Links that the crawl does not follow are logged
-with a flag, because an edited policy may follow them.
+Fingerprints are 8-byte xxh3 hashes of canonical URLs and of sites. Links that the crawl does not follow are logged with
+a flag, because an edited policy may follow them.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ROWS: Final = 20_000
 
 _KEY, _SITE = attrgetter("key"), attrgetter("site")
 _KNOWN_NAMES: Final = 1_000_000
-"""Maximum number of fingerprints that a writer remembers because the log already contains their URLs."""
+"""Maximum number of fingerprints in a writer's cache of the URLs that the log already contains."""
 
 
 def fingerprint(url: str) -> int:
@@ -160,7 +160,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """For each page, return as links the URLs that the log does not contain yet."""
+        """Return, for each page, a `Link` for each of its URLs that the log does not contain yet."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()
@@ -349,7 +349,7 @@ class LinkLogReader:
         return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Yield tables of fingerprint, site, url. Two tables may contain the same URL."""
+        """Yield tables of fingerprint, site, url. A URL may occur in several tables."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
@@ -360,9 +360,9 @@ def compact(url: str, *, shards: int | None = None, fewest: int = 1) -> int:
     If there are fewer than `fewest` segments, do nothing.
 
     Only one compaction may run at a time. For a log in a folder, a second compaction waits for the first. For a log at
-    an fsspec URL, the crawls themselves must ensure that only one of them compacts the log. A compaction holds in
-    memory one shard and all rows since the last compaction. The first compaction fixes the number of shards (default:
-    16).
+    an fsspec URL, the crawls themselves must ensure that only one of them compacts the log. During a compaction, one
+    shard and all rows since the last compaction are in memory. The first compaction fixes the number of shards
+    (default: 16).
 
     Raises RepositoryError if a file is missing, or cannot be read or written; the old manifest then remains valid.
     """
@@ -407,7 +407,7 @@ def _compacted(files: LogFiles, shards: int | None, fewest: int) -> int:
 
 
 def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
-    """Divide the rows of tables among the shards by site."""
+    """Divide the rows of tables among the shards, by the site of each row."""
     parts: list[list[pa.Table]] = [[] for _ in range(shards)]
     for table in tables:
         home = table["site"].to_numpy() % np.uint64(shards)

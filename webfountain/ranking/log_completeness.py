@@ -1,10 +1,10 @@
-"""Completeness of a link log: every page that was fetched after a stored time has a row, even if files were damaged.
+"""Completeness of a link log: every page fetched after a recorded time has a row, even if files were damaged.
 
 Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. Each fetch that
 finds a page changed adds a row to the log. An unchanged page is logged again if its row may be missing
 (`pages.examiner`).
 
-`mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard by an empty
+`mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard with an empty
 one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, `mend` makes a
 new one for the newest complete set of shards.
 """
@@ -51,8 +51,8 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Open a log for a crawl, and return the time from which the log is complete. If the stored time is missing or
-    unreadable, record `at` instead."""
+    """Open a log for a crawl, and return the time from which the log is complete. If the log's record of this time is
+    missing or unreadable, replace the record with `at`."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -64,8 +64,8 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Record `at` if the log does not say since when it is complete. Log a warning if the stored time is damaged or
-    lost."""
+    """Record `at` as the time from which the log is complete, unless the log already states a time. Log a warning if
+    the file with this time is damaged or lost."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)
@@ -150,8 +150,8 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
 
 
 def _in_force(files: LogFiles) -> Manifest:
-    """Return a new manifest for the newest complete set of shards. The manifest counts no segment as merged, so readers
-    read all segments again."""
+    """Return a new manifest for the newest complete set of shards. The new manifest lists no segment as merged, so
+    readers read all segments again."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
     for name in files.listed("shards"):
         if (match := _SHARD.fullmatch(name)) is not None:

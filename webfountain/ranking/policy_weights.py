@@ -60,7 +60,7 @@ class PolicyWeights:
         return {metric for name in set(map(_POLICY, pages)) for metric in self._weights_of(name)}
 
     def combine(self, pages: Sequence[Link | PageRecord], scores: Mapping[str, Array]) -> Array:
-        """Return the (n,) importances of pages, each by the weights of its policy.
+        """Return the (n,) importances of pages, each computed with the weights of the page's policy.
 
         Parameters
         ----------

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.float64]
 
 FEWEST_REPLAYED: Final = 200
-"""Minimum number of crawled pages for a comparison of the crawl orders by a replay (`core.order_replay`)."""
+"""Minimum number of crawled pages for a comparison of crawl orders (`core.order_replay`)."""
 MOST_REPLAYED: Final = 5000
 """Maximum number of crawled pages for which the ranker still compares the crawl orders."""
 MOST_REPLAYED_LINKS: Final = 1_000_000
@@ -87,10 +87,10 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
-    """Compare the crawl orders by a replay, if one is due (`core.order_replay`).
+    """Compare crawl orders by simulated crawls of the logged pages, if a comparison is due (`core.order_replay`).
 
-    In a small crawl, the crawl orders are compared whenever the number of crawled pages has grown by half. Return the
-    number of pages in the last replay, and the total loss of each crawl order in all replays.
+    In a small crawl, a comparison is due whenever the number of crawled pages has grown by half. Return the number of
+    pages in the last comparison, and the total loss of each crawl order in all comparisons.
     """
     last, losses = last_replay(folder)
     crawled = int(np.count_nonzero(log.crawled))
@@ -111,7 +111,7 @@ def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scor
 
 
 def is_small(crawled: int, links: int) -> bool:
-    """Return whether a log is small enough for a replay of the crawl orders."""
+    """Return whether a log is small enough for a comparison of crawl orders (`core.order_replay`)."""
     return crawled <= MOST_REPLAYED and links <= MOST_REPLAYED_LINKS
 
 
@@ -235,8 +235,8 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """Return the links in a file as a part of the graph, sorted by target. In `degree`, add up how many links each page
-    has."""
+    """Return the links in a file as a part of the graph, sorted by target. Add the number of links of each page to
+    `degree`."""
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)

@@ -1,8 +1,8 @@
 """The ranker runs in a process of its own, with the lowest priority.
 
-``python -m webfountain.ranking.ranker_process`` reads names of files from standard input. For each file, the ranker
-reads a `Job` from the file, ranks the link log and publishes an epoch. At most one ranker runs for each folder of
-scores. If the ranker is killed, the log stays readable and the crawl keeps using the last scores.
+``python -m webfountain.ranking.ranker_process`` reads the names of job files from standard input. For each file, the
+ranker reads a `Job` from the file, ranks the link log and publishes an epoch. At most one ranker runs for each folder
+of scores. If the ranker is killed, the log stays readable and the crawl keeps using the last scores.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Job(msgspec.Struct, frozen=True):
     """What the ranker process must do: rank the log at `links`, and publish the scores in the folder `scores`.
 
     `trusted` maps URLs to their trust, 0 to 1. If another process has published scores after the time `newer_than`, the
-    job does nothing.
+    ranker process skips the job.
     """
 
     links: str

@@ -32,7 +32,7 @@ FEWEST: Final = 250
 DOUBLING: Final = 16_000
 """Below this number of logged pages, a ranking starts each time that the number has doubled."""
 GROWTH: Final = 0.2
-"""Above `DOUBLING` logged pages, a ranking starts each time that their number has grown by this share."""
+"""In a log of more than `DOUBLING` pages, a ranking starts each time that the log has grown by this share."""
 HEADSTART_S: Final = 15.0
 """CPU time that rankings may use beyond their share of the crawl's CPU time, in seconds."""
 SHARE: Final = 0.05
@@ -99,8 +99,8 @@ class Rankings:
         self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 
     def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
-        """Log all links of fetched pages, even those that the crawl does not follow. Call this method before the pages
-        are settled."""
+        """Log all links of fetched pages, even those that the crawl does not follow. Call this method before the store
+        records that the pages were fetched."""
         for one in fetched:
             links, flags = one.links, b""
             if one.nofollow or one.unfollowed:
@@ -165,8 +165,8 @@ class Rankings:
         return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, keys: Keys, absent: Mapping[str, float]) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking, one array for each name of a score in `absent`. A page
-        that the ranking does not know gets the value in `absent`."""
+        """Return the (n,) scores of pages in the last ranking, one array for each name of a score in `absent`. For a
+        page that the ranking does not know, `absent` gives the value of each score."""
         return self.scores.lookup_several(absent, keys)
 
     def close(self) -> None:

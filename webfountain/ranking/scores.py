@@ -118,7 +118,8 @@ class EpochScores:
         self.links = 0
         """Number of links that the ranking counted."""
         self.losses: tuple[float, ...] = ()
-        """Total loss of each crawl order in all replays (`core.order_replay`), or () before the first replay."""
+        """Total loss of each crawl order in all comparisons (`core.order_replay`), or () before the first comparison.
+        """
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
         self._sizes: dict[Path, int] = {}
@@ -164,7 +165,7 @@ class EpochScores:
     def lookup_several(self, absent: Mapping[str, float], fingerprints: Fingerprints) -> list[npt.NDArray[np.float64]]:
         """Return the (k,) scores of pages, one array for each name of a score in `absent`.
 
-        A page that the ranking does not know gets the value in `absent`.
+        For a page that the ranking does not know, `absent` gives the value of each score.
 
         If 10^7 pages are ranked, the lookup of one page takes some microseconds.
         """
@@ -229,7 +230,7 @@ class _Epoch(NamedTuple):
 
 
 def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
-    """Return the number of pages in the last replay of the crawl orders, and the total loss of each order."""
+    """Return the number of pages in the last comparison of crawl orders, and the total loss of each order."""
     epoch = _epoch(folder)
     return epoch.replayed, epoch.losses
 

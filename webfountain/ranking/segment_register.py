@@ -1,9 +1,9 @@
 """Registers: each writer of a link log lists the files that it wrote, so that a deleted file is noticed.
 
 A writer makes a register in the log's folder `written` when it opens the log. The register lists the writer's segments,
-each with its *generation*, the number of compactions before it. The register drops a segment after two more
-compactions, because these have certainly merged it. While the writer runs, the register also names its journal. If a
-writer is killed, the process that takes over its journal marks the register as closed.
+each with its *generation*, the number of compactions before it. A segment is removed from the register after two more
+compactions, because it has certainly been merged by then. While the writer runs, the register also names its journal.
+If a writer is killed, the process that takes over its journal marks the register as closed.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _present_generation(files: LogFiles) -> int:
 
 
 def newest_generation(files: LogFiles) -> int:
-    """Return the newest generation that a readable register contains."""
+    """Return the highest generation number in the readable registers."""
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:

@@ -38,7 +38,7 @@ class WaitingSites:
     ----------
     scores : folder with the ranking of sites; None: there are no rankings
 
-    If there are more than `KEPT` sites or links, all are forgotten, to save memory.
+    To save memory, all sites or all links are dropped when their number exceeds `KEPT`.
     """
 
     def __init__(self, scores: Path | None) -> None:
@@ -72,13 +72,13 @@ class WaitingSites:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
-        """Record that the crawl of these sites has started."""
+        """Record that the crawl of `sites` has started."""
         for site in sites:
             self._active.add(site)
             self._waiting.pop(site, None)
 
     def left(self, sites: Iterable[str]) -> None:
-        """Record that the crawl of these sites has stopped."""
+        """Record that the crawl of `sites` has stopped."""
         self._active.difference_update(sites)
 
     def wait(self, sites: Iterable[str]) -> None:

@@ -23,7 +23,7 @@ __all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 MAX_VERSIONS: Final = 100
 """Maximum number of versions in the list of a page's versions."""
 _BEGINNING_BYTES: Final = 32_768
-"""Maximum number of bytes that are read of each version in a list, usually enough to find the title."""
+"""Maximum number of bytes read from each version for a list of versions, usually enough to find the title."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:

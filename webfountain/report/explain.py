@@ -160,7 +160,7 @@ def _noise_words(record: PageRecord) -> Iterator[str]:
 
 
 class KnownPage:
-    """Explains a page that the store has."""
+    """Explains the state of a page that is in the store."""
 
     def __init__(self, facts: UrlFacts, record: PageRecord) -> None:
         self._facts, self._record = facts, record
@@ -306,8 +306,8 @@ class KnownPage:
 
 
 class UnknownUrl:
-    """Explains a URL that the store does not have. `linking` is a known page that is assumed to link to the URL, or
-    None."""
+    """Explains how the crawl would treat a URL that the store does not have. `linking` is a known page that is assumed
+    to link to the URL, or None."""
 
     def __init__(self, facts: UrlFacts, linking: PageRecord | None) -> None:
         self._facts, self._linking = facts, linking

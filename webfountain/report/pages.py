@@ -39,7 +39,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     checks: int
     """Number of fetches at which the page was compared with its copy."""
     changes: int
-    """Number of changes, without minor ones."""
+    """Number of changes that were not minor."""
     first_seen: float
     last_crawled: float | None
     last_changed: float | None

@@ -125,7 +125,7 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
 
 
 def aim_words(goal: GoalCost) -> str:
-    """Return in words how many fetches are needed to reach a policy's goal."""
+    """Return in words how many fetches a policy needs to reach its freshness goal."""
     late = f" for longer than {spell_duration(goal.age_s)}" if goal.age_s else ""
     wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
     less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"
@@ -140,7 +140,7 @@ def aim_words(goal: GoalCost) -> str:
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
-    """Return the numbers of fetches and of changes in each period of the plan's cycle."""
+    """Return how many fetches and changes there were in each period of the plan's cycle."""
     first = round(plan.start / plan.period)
     found = [{"recrawled": 0, "crawled_new": 0, "changes": 0} for _ in range(plan.periods)]
     for row in store.census.rows(since=first):

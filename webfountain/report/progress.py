@@ -136,7 +136,7 @@ class ProgressDisplay:
             self._stream.flush()
 
     def close(self) -> None:
-        """Leave the last table on the screen and release the terminal. A second call has no effect."""
+        """Leave the last table on the screen and release the terminal. Calling `close` again has no effect."""
         if self._live is not None:
             self._live.stop()
 

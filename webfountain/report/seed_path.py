@@ -129,7 +129,7 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return in words why a page has its policy, or None if the page got the policy from its link or seed."""
+        """Return in words why a page has its policy, or None if it got the policy from the link or seed that led to it."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":
@@ -148,7 +148,7 @@ class PagePaths:
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
-        """Return a guess why a page has its policy, or None if the page has the policy of its link or seed."""
+        """Return a guess at why a page's policy is not `inherited`, or None if it is."""
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
@@ -157,7 +157,7 @@ class PagePaths:
 
 
 def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
-    """Return the key or the seeds file that lists a canonical URL as a seed, and the seed's policy."""
+    """Return the policy-file key or the seeds file that lists a canonical URL as a seed, and the seed's policy."""
     inline = len(collection.tables.collection.seeds)
     for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
         if seed == url:

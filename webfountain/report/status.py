@@ -49,8 +49,7 @@ def status(store: FrontierStore, *, at: float) -> dict[str, Any]:
 
 
 def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
-    """Return the fresh share, from the crawl's last forecast or, without a forecast, from the change rates of the
-    pages.
+    """Return the share of fresh pages, from the crawl's last forecast or else from the change rates of the pages.
 
     `failing` is the share of pages that failed at their last fetch; these pages do not count as fresh.
     `freshness_cycles` is the number of past cycles on which the forecast is based. `freshness_at` is the time of the
@@ -86,8 +85,8 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the number and rate of fetches since the previous time period began, or since the first site was
-    discovered if that is later."""
+    """Return the number and rate of fetches in the current and the previous time period. In a younger crawl, count from
+    the discovery of the first site."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1
     rows = store.census.rows(since=before)

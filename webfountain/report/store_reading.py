@@ -148,7 +148,7 @@ def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | Non
 
 
 def places_of(opened: FrontierStore) -> dict[int, str]:
-    """Return for each ant the machine and the folder with its copies, if several ants crawl."""
+    """Return, by ant number, the machine and folder where each ant keeps its copies."""
     found = [] if opened.claims is None else opened.claims.claims("repository")
     return {int(claim.name.partition("/")[2]): claim.owner for claim in found}
 

@@ -131,7 +131,7 @@ class PageTexts:
         return TextRules(frozenset(), {})
 
     def close(self) -> None:
-        """End the child process, if there is one. A second call has no effect."""
+        """End the child process, if there is one. Calling `close` again has no effect."""
         fenced: FencedReader | None = self.__dict__.pop("_fenced", None)
         if fenced is not None:
             fenced.close()
@@ -152,7 +152,8 @@ def _text_rules(kept: bytes) -> TextRules:
 
 
 class _Copies:
-    """Reads the copies for one list of texts. An edit of the policy file does not affect a list that has begun."""
+    """Reads the copies for one list of texts. A list of texts uses the same policy file until its end, even if a user
+    edits the policy file."""
 
     def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
         self._repository = repository
@@ -177,8 +178,8 @@ class _Copies:
 
 
 class _Row(NamedTuple):
-    """A line of the output, and the cursor with which a reader continues after the line. `line` is None if the page
-    gets no line."""
+    """A line of the output, and the cursor with which a reader continues after the line. `line` is None if the output
+    has no line for the page."""
 
     line: dict[str, Any] | None
     cursor: str
@@ -313,7 +314,7 @@ def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str,
 def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
     """Read the copy of a page and return its row.
 
-    The row has no line if the collection no longer has a copy of the page.
+    If the collection no longer has a copy of the page, the row's `line` is None.
 
     If a crawl has replaced the copy, read the new copy.
     """

@@ -42,14 +42,14 @@ __all__ = [
 ]
 
 MAX_SEEDS: Final = 5000
-"""Maximum number of seeds that are checked, which takes about a second."""
+"""Maximum number of seeds that are checked; checking them takes about a second."""
 _MAX_HOPS: Final = 20
 """Maximum number of redirects that are followed from a seed; browsers follow as many."""
 _CRAWLED: Final = STATES.index("crawled")
 _SHOWN: Final = 5
 
 MAX_SITES: Final = 20_000
-"""Maximum number of sites that `unreachable` reads, which takes a fraction of a second."""
+"""Maximum number of sites that `unreachable` reads; reading them takes a fraction of a second."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 
 
@@ -99,7 +99,7 @@ def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: i
 
 
 def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
-    """Return one line for each of the first five seeds, and one line with the number of further seeds."""
+    """Return a line for each of the first five seeds without a page, and a line with the number of the others."""
     lines = [f"{each.url}: {each.why}" for each in found[:_SHOWN]]
     if len(found) > _SHOWN:
         lines.append(f"and {len(found) - _SHOWN:,} more")

@@ -45,7 +45,7 @@ class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All settings of the service. The module's docstring shows an example."""
+    """All settings of the service."""
 
     stores: tuple[StoreEntry, ...] = ()
     listen: tuple[str, ...] = (DEFAULT_ADDRESS,)

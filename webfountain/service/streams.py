@@ -1,7 +1,7 @@
 """Streams of server-sent events. The number of open streams is limited.
 
 A stream is a series of chunks, each with one or more events. All streams share each computed chunk, so fifty streams
-cost about as much as one. A client that does not read is disconnected. Between events, comments keep the connection
+cost about as much as one. A client that stops reading is disconnected. Between events, comments keep the connection
 open.
 """
 

@@ -37,7 +37,7 @@ class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prefix: Annotated[str, Meta(max_length=2000)] = ""
     verdict: Annotated[str, Meta(max_length=20)] = ""
     least: Annotated[str, Meta(max_length=3, pattern=r"^\d*$")] = ""
-    """The page shows only changes of at least this share of the text, percent."""
+    """The page shows only changes that affect at least this percentage of the text."""
     view: Literal["inline", "side"] = "inline"
 
     @property
@@ -71,9 +71,7 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
 def items_of(
     collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
 ) -> tuple[list[ChangeItem], float | None]:
-    """Return the newest matching entries before a time. Also return the value of `before` for the next page, or None if
-    no older entries exist.
-    """
+    """Return the newest matching entries before a time, and the time from which the list continues (None at the end)."""
     found: list[Change] = []
     wanted = query.filter
     for number, entry in enumerate(collection.details.entries_before(before)):

@@ -56,7 +56,8 @@ class _Plane(NamedTuple):
 
 
 def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_percent: bool = False) -> Markup:
-    """Return a line chart over time, with a band for the interval of each value. Unknown values leave gaps."""
+    """Return a line chart over time, with a band for the interval of each value. Where values are unknown, the line has
+    a gap."""
     known = [
         value for each in series for part in (each.values, each.low, each.high) for value in part if value is not None
     ]

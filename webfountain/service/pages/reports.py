@@ -40,7 +40,7 @@ Part = tuple["Iterable[Any]", str | None]
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query parameters of a table. Some tables need `site`, `url` or `words`."""
+    """Query parameters of a table. Some tables require the parameter `site`, `url` or `words`."""
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""

@@ -128,7 +128,7 @@ class PageRouter:
         return await found.get()
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
-        """Send a whole table in parts."""
+        """Send all rows of a table, in parts."""
         self._guard.check(request, "read")
         store, query = store_of(request, self._stores), fields_of(request.query, ReportQuery)
         table = request.match_info["table"]
@@ -194,7 +194,7 @@ class PageRouter:
 
 
 def _values(collection: Any, view: View, query: Any, form: Any) -> Mapping[str, Any]:
-    """Return the values for a view. If the user sent a form, process the form first."""
+    """Return the values for a view's template. If the user sent a form, process the form first."""
     if form is None:
         return view.read(collection, query)
     assert view.act is not None

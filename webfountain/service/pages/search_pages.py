@@ -59,7 +59,7 @@ def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: 
 
 
 def _begin_of(day: str, *, days: int) -> float | None:
-    """Return the UTC seconds at which the day `days` after `day` begins. Raise InputError for a day that does not
+    """Return the beginning of the date `day` plus `days` days, in UTC seconds. Raise InputError for a day that does not
     exist."""
     try:
         return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None

@@ -48,7 +48,7 @@ class WordBudget:
         self._left = most
 
     def allows(self, cost: int) -> bool:
-        """Count `cost` more comparisons, or return False if they would exceed the limit."""
+        """Return whether the limit allows `cost` more comparisons, and if so, count them."""
         if cost > self._left:
             return False
         self._left -= cost
@@ -90,7 +90,7 @@ def _rows(lines: Sequence[str], budget: WordBudget) -> Iterator[DiffRow]:
 
 
 def _block(removed: list[str], added: list[str], budget: WordBudget) -> Iterator[DiffRow]:
-    """Yield rows for the removed and added lines, and empty both lists."""
+    """Yield the diff rows of the removed and added lines, then clear both lists."""
     for i in range(max(len(removed), len(added))):
         before = removed[i] if i < len(removed) else None
         after = added[i] if i < len(added) else None
