@@ -129,7 +129,7 @@ class PagePaths:
         )
 
     def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
-        """Return in words why a page has its policy, or None if it got the policy from the link or seed that led to it."""
+        """Return in words why a page has its policy, or None if it got the policy from its link or seed."""
         when = "" if recorded.at is None else f", {_spell(recorded.at)}"
         match recorded.cause:
             case "switch":

@@ -71,7 +71,7 @@ def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mappi
 def items_of(
     collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
 ) -> tuple[list[ChangeItem], float | None]:
-    """Return the newest matching entries before a time, and the time from which the list continues (None at the end)."""
+    """Return the newest matching entries before a time, and the time from which the list continues (None: no more)."""
     found: list[Change] = []
     wanted = query.filter
     for number, entry in enumerate(collection.details.entries_before(before)):
