@@ -1,7 +1,7 @@
-"""Define the notes that ants store with their claims, the sum of all notes, and the names of claims.
+"""Define the notes that ants store with their claims, the sums over all notes, and the names of claims.
 
 Each ant stores an `AntNote` with its claim at every heartbeat. If there are many ants, one of them reads all notes, and
-stores their sum (`Colony`) with the claim on its role (`membership`).
+stores their sums (`Colony`) with the claim on its role (`membership`).
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ __all__ = [
 ]
 
 ANT: Final = "ant/"
-"""Prefix of the claim that each running ant holds on its name, `ant/NAME`. The claim's note is an `AntNote`."""
+"""Prefix of the claim that each running ant holds on its name, `ant/NAME`, with an `AntNote` as the claim's note."""
 ROLE: Final = "role/controller"
-"""Claim on the role of the controller. The claim's note is a `ControllerState`."""
+"""Claim on the role of the controller, with a `ControllerState` as its note."""
 COUNTING: Final = "role/counting"
-"""Claim on the role of the ant that reads the notes of all ants. The claim's note is a `Colony`."""
+"""Claim on the role of the ant that reads the notes of all ants, with a `Colony` as its note."""
 ADDRESS: Final = "address/"
 """Prefix of the claim on an address at which an ant has sites."""
 GUEST: Final = "guest/"
 """Prefix of the claim on a site from which an ant requests files without a site lease."""
 LOAN: Final = "loan/"
-"""Prefix of the claim on slots that are lent to another ant, `loan/BORROWER/SITE`. The claim's note is a `Loan`."""
+"""Prefix of the claim on slots that are lent to another ant, `loan/BORROWER/SITE`, with a `Loan` as the claim's note.
+"""
 _DEAD_S: Final = 3600.0
 """A claim is removed from the store this long after its end, in seconds."""
 BUSY: Final = 0.7
@@ -88,7 +89,7 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Colony(msgspec.Struct, frozen=True, array_like=True):
-    """The sum of the notes of all running ants."""
+    """Sums of the counts in the notes of all running ants."""
 
     ants: int = 1
     sites: int = 0

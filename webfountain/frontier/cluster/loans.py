@@ -134,8 +134,7 @@ class _LentSlots(NamedTuple):
 class Loans:
     """The slots of one site that its holder lends to other ants.
 
-    Lent slots are missing from the gates of the site and of its address until `take_back` is called, once for each
-    loan.
+    The gates of the site and of its address lack lent slots until `take_back` is called, once for each loan.
     """
 
     __slots__ = ("_lends_from", "_lent")

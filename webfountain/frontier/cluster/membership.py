@@ -227,7 +227,7 @@ class Membership:
 
 
 Others = Membership | LoneAnt
-"""The membership of one ant, or a lone ant."""
+"""Either kind of ant: one of several, or a lone ant."""
 
 
 def join_ants(
@@ -286,7 +286,7 @@ def _is_short(mean: float, fewest: int) -> bool:
 
 
 class ControllerState(msgspec.Struct, frozen=True, array_like=True):
-    """What the controller stores for all ants: the price of a fetch, and the number of the current plan (0 for no
+    """What the controller stores for all ants: the price of a fetch, and the number of the schedule plan (0 for no
     plan).
     """
 
@@ -321,12 +321,12 @@ class HeartbeatResult(NamedTuple):
     lost_claims: list[str]
     """Claims on addresses and guests that other ants have taken over."""
     colony: Colony
-    """The sum of the notes of all running ants, including this one."""
+    """Sums of the counts in the notes of all running ants, including this one."""
     is_controller: bool
     controller: ControllerState | None
     """What the controller stored, if the controller is another ant."""
     plan: bytes | None
-    """The current plan, if this ant does not have it yet."""
+    """The published schedule plan, if this ant has an older one or none."""
     counts: bool
     """True if this ant has the role of adding up the notes of all ants."""
     over: list[Loan]
@@ -397,8 +397,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of the notes of all ants. This ant adds up the notes itself if there are few ants or if it has
-        the role `COUNTING`.
+        """Return the sums of the counts in the notes of all ants. This ant adds up the notes itself if there are few
+        ants or if it has the role `COUNTING`.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:

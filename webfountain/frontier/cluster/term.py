@@ -27,9 +27,7 @@ SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Leases last this many heartbeat intervals, so that one heartbeat may fail."""
 MARGIN: Final = 0.2
-"""An ant sends no requests at the end of its term, because clocks differ: length of this pause, as a share of the
-heartbeat interval.
-"""
+"""Share of the heartbeat interval, at the end of a term, in which an ant sends no requests because clocks differ."""
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
 
 

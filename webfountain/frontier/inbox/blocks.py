@@ -93,7 +93,7 @@ class BlockedUrls:
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
-        """Take over the blocks from the store. Return whether any block has changed."""
+        """Adopt the blocks that the store has. Return whether any block has changed."""
         if blocks == self._blocks:
             return False
         self._blocks, self.by_site = blocks, {}

@@ -4,7 +4,7 @@ The inbox is a folder with one file per note or, if the store is on a server, a 
 `webfountain now` write notes. The crawl's worker reads the notes twice a second, carries them out, and deletes each
 note when its effect is in the store. If no crawl is running, a note waits for the next crawl.
 
-No file in the folder can make a crawl fail. A file that is not a note, or that contains an invalid URL, is logged and
+No file in the inbox can make a crawl fail. A file that is not a note, or that contains an invalid URL, is logged and
 renamed to ``.refused``.
 
 `InboxStage` carries out the notes after the pages of a batch are settled.
@@ -155,7 +155,7 @@ class Inbox(Notes):
         return None
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        """Write the invalid part of a note to a `.refused` file beside the note."""
+        """Write the invalid part of a note to a `.refused` file in the same folder."""
         assert not isinstance(received.source, FeedEntry)
         path = received.source.with_suffix(".refused")
         logger.warning("%s: refused, and kept as %s: %.500s", received.source, path.name, why)

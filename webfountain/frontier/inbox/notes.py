@@ -115,7 +115,7 @@ class DeliveryResult(NamedTuple):
     erased: int = 0
     """Number of WARC records that were removed."""
     barred: tuple[ForgetNote, ...] = ()
-    """Notes about forgotten pages and sites, for other ants that must erase their copies, too."""
+    """Notes about forgotten pages and sites, whose copies the other ants must erase, too."""
     drained: tuple[str, ...] = ()
     """Names of the ants that must end."""
 
@@ -271,7 +271,8 @@ class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
     borrower: str
     token: int
     next_at: float
-    """UTC seconds before which the lender must not use the returned slots or, if `over` is False, any slot of the site.
+    """The lender must not use the returned slots (or, if `over` is False, any slot of the site) before this time, UTC
+    seconds.
     """
     failures: int = 0
     """Number of requests in a row that the site refused."""

@@ -1,9 +1,9 @@
 """Fetch a page again some seconds after a visit, to see which parts of it are noise (an extra visit).
 
 `noise_learner` can request an extra visit while a page is examined. When the visit is due, this stage puts the page on
-its site's immediate queue. An extra visit is useless if it comes late, and only the immediate queue does not wait for
-the leased URLs of the site. If the process ends before the visit, the page stays due, because its record has the due
-time.
+its site's immediate queue. The immediate queue is used because its URLs do not wait for the site's leased URLs, and a
+late extra visit would be useless. If the process ends before the visit, the page stays due, because its record has the
+due time.
 """
 
 from __future__ import annotations

@@ -176,7 +176,7 @@ class Replacement(Stage):
         return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
 
     def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
-        """Lease up to `room` new pages. If `room` is too small for all `refills`, the refills at the beginning of the
+        """Lease up to `room` new pages. If `room` is too small for all `refills`, the refills that come first in the
         list get the pages.
         """
         bar = CLASSES if self._bar is None else self._bar

@@ -28,8 +28,8 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Two visits to a page can show noise only if at most this many seconds lie between them. The limit is lower if the
-time period or the shortest planned change interval is short.
+"""Two visits to a page can show noise only if at most this many seconds lie between them, or fewer if the period or the
+shortest planned change interval is short.
 """
 MAX_SITES: Final = 1000
 _ALL: Final = ""

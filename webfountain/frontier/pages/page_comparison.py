@@ -2,9 +2,9 @@
 
 If the policy has rules about what counts as a change (`policy.counting`), only the lines that count are compared,
 otherwise the whole visible text. Both copies are parsed under the current rules. An edit of the rules alone never makes
-a page count as changed. The page's record has a digest of the lines that are compared, and a stamp that identifies the
-rules. If the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets
-a new digest.
+a page count as changed. A page's record has a digest of the compared lines, and a stamp that identifies the rules. If
+the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets a new
+digest.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def counted_text(document: Document, rules: CountingRules) -> str:
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Compare two copies of a page, of which only the lines to compare are given."""
+    """Compare the relevant lines of two copies of a page."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)

@@ -133,8 +133,8 @@ class PageJudge:
         return PageFacts(fetched.status, text, language, similarity, share)
 
     def _scored(self, record: PageRecord, document: Document) -> PageRecord:
-        """Return the record with scores of how well the text fits the topic of the page's policy. Without a topic,
-        there are no scores.
+        """Return the record with scores of how well the text fits the topic of the page's policy. If the policy has no
+        topic, the record gets no scores.
         """
         topic = self._judge.policy(record.policy).topic
         if topic is None:

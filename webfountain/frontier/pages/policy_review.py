@@ -17,8 +17,8 @@ through each page. A page that leads to distrusted pages can be switched long af
 If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
 
-The store has the last reviewed site and a digest of the policy file, so that a killed review can continue. If the
-policy file is edited again, the review restarts.
+The store has the last reviewed site and a digest of the policy file, so that the next process can continue a review. If
+the policy file is edited again, the review restarts.
 """
 
 from __future__ import annotations

@@ -66,14 +66,14 @@ class SharedSeedForms(SeedForms):
     """The stage that stores the sites to which seeds redirect, in a crawl with several ants."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
-        """If an activated site is out of scope, read the sites that other ants have stored."""
+        """If an activated site is out of scope, read the redirect targets of seeds that other ants have stored."""
         del at
         if not all(self._judge.is_in_scope(lease.site) for lease in leases):
             self._judge.admit_forms(kept_forms(self._board))
         return leases
 
     def tidy(self, batch: Batch) -> None:
-        """Write the sites to the store once more, because another ant may have overwritten one of them."""
+        """Store the redirect targets of seeds once more, because another ant may have overwritten one."""
         del batch
         keep_forms(self._board, self._judge.forms)
 

@@ -50,7 +50,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     children: list[str]
     """Canonical URLs of further sitemaps."""
     counts: Mapping[str, int]
-    """Counts for the stats, by name."""
+    """Numbers of URLs, refused links and errors, by name of the statistic."""
 
 
 class SitemapParser:

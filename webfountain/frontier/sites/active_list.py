@@ -1,7 +1,7 @@
 """The active list: the sites that this process crawls now.
 
 The parts of the list are the table of sites (`site_table`), addresses (`addresses`), fetches in flight (`flights`) and
-departures of sites (`departures`). Several ants claim addresses (`cluster.claims`), and lend each other slots
+departures of sites (`departures`). Ants that share a store claim addresses (`cluster.claims`) and lend each other slots
 (`slot_lending`). The list does not use the store, the disk or the network: it writes work for the store into a batch.
 The loop thread makes all calls, at a cost of O(log sites) per fetch.
 """

@@ -5,10 +5,10 @@ address and every site has a gate that spaces out its requests. A fetch from `ri
 slot of its address's gate. After a fetch, `SitePoliteness` gives its slots back, and the caller updates the ring
 (`Tier.wake`). If an address does not answer, the site moves to another address of its host (`detour`).
 
-With several ants (`shared`), only one ant sends requests to an address. A new address must be claimed first
-(`unclaimed`). No request is sent to the address until the claim is `granted`. If another ant holds the address, its
-sites must leave the active list (`refused`). An ant that lends slots takes them out of the gates of the site and of its
-address (`cluster.loans`).
+With several ants (`shared`), only one ant sends requests to an address. An ant must claim a new address before it uses
+the address (`unclaimed`). No request is sent to the address until the claim is `granted`. If another ant holds the
+address, its sites must leave the active list (`refused`). An ant that lends slots takes them out of the gates of the
+site and of its address (`cluster.loans`).
 """
 
 from __future__ import annotations

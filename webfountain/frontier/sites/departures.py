@@ -31,7 +31,7 @@ _QUANTUM: Final = 1000
 _PATIENCE_S: Final = 1.0
 """A site stays active if its next page is due within this time, in seconds."""
 _FREED_S: Final = 0.5
-"""When an ant gives up an address, the sites there become due this long after other ants may use it, in seconds."""
+"""If an ant gives up an address, the sites there become due this many seconds after other ants may use the address."""
 
 
 class Departures:
@@ -159,8 +159,8 @@ def _is_done(site: ActiveSite, at: float) -> bool:
 
 
 def _may_go(site: ActiveSite, at: float) -> bool:
-    """Return whether a site should make room for a waiting site, because it cannot be fetched from for a while or has
-    had many fetches.
+    """Return whether a site should make room for a waiting site, because its gate stays shut for long or it has had
+    many fetches.
     """
     if site.lease is None or site.state.is_preparing or site.is_under_way():
         return False

@@ -58,7 +58,7 @@ _REPORTED: Final = 256
 _DOMAINS: Final = 100_000
 """If more domains than this are in memory, those with few fetches and no active site are removed."""
 _REST: Final = 0.02
-"""A site parked because its domain used its share becomes due again after this part of a period."""
+"""If a site is parked because its domain used its share, the site is due again after this part of a period."""
 
 
 class ShareSnapshot(msgspec.Struct, frozen=True):
@@ -145,7 +145,7 @@ class DomainShares:
             tuple[float, str]
         ] = []  # domains that used their share, by the number of fetches at which they open again
         self.rest_s = _REST * period_s
-        """A site parked because its domain used its share becomes due again after this time, in seconds."""
+        """If a site is parked because its domain used its share, the site is due again after this time, in seconds."""
         self.seen: ShareSnapshot | None = None
         """Numbers of this process's busy and blocked domains at the last check."""
 

@@ -4,7 +4,8 @@ A hand has four first-in, first-out queues (Edwards 2001 section 3, Figure 1, th
 and robots.txt and sitemaps come second. Between its queues of never-crawled and of known pages, the hand chooses at
 random, by weights. If the site's domain has used up its share of fetches (`domain_shares`), only immediate URLs and
 files are fetched. The hand returns nothing while the site's gate is shut (`politeness`) or `MAX_UNREAD` of its bodies
-are unread. A hand starts small, so that a slow site holds few leases, and doubles whenever few URLs are left.
+are unread. A hand starts small, so that a slow site holds few leases, and doubles its maximum size after each refill
+that found due pages.
 """
 
 from __future__ import annotations
@@ -146,7 +147,7 @@ class Hand:
         return self._size - len(self._never), self._size - len(self._recrawl)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
-        """Add leased pages. If `full` is True, the store may have more due pages, and the maximum size of the hand
+        """Add leased pages. If `full` is True, because the store may have more due pages, the maximum size of the hand
         doubles."""
         room = self._size
         if full:

@@ -132,8 +132,8 @@ class Gate:
             self.give(open_at)
 
     def next_for_others(self, at: float, delay_s: float) -> float:
-        """Return when another process may use all slots if this process ends at `at`. A process that takes over must
-        wait a full delay before it uses a slot that is now in use.
+        """Return when another process may use all slots if this process ends at `at`. Another process must wait for a
+        full delay before it uses a slot that is now in use.
         """
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
@@ -144,9 +144,7 @@ class Gate:
 
 @dataclass(slots=True, frozen=True)
 class SitePace:
-    """Rules about the delays between requests, for all sites of a crawl. By default, the rules are those of a crawl
-    with a policy file.
-    """
+    """Rules about the delays between requests, for all sites of a crawl."""
 
     slots: Callable[[str], int | None] = lambda _: None
     """Function that returns the maximum number of simultaneous requests to a site, or None for

@@ -53,9 +53,7 @@ __all__ = ["ActiveSite", "SiteStatistics", "State", "state_of"]
 TRIES: Final = 5
 """If `SiteContext.patient` is False, a site is given up after this many requests in a row without an answer."""
 _KEPT_S: Final = 5.0
-"""If a site must be left alone for longer than this, in seconds, its state is stored at once. If the process is killed,
-only waits of at most this length are lost.
-"""
+"""If a site must be left alone for longer than this, in seconds, its state is stored at once."""
 _TOO_SLOW_TO_READ: Final = "parse-time"
 
 
@@ -166,7 +164,7 @@ class ActiveSite:
         return not bound and self._state is State.OPEN and self.files.robots.is_outdated(at)
 
     def _is_own(self) -> bool:
-        """Return whether this ant holds the site's lease: the site is neither a guest nor borrowed."""
+        """Return whether the site is neither a guest nor borrowed."""
         return self.lease is not None and not self.is_borrowed
 
     def statistics(self) -> SiteStatistics:
@@ -197,8 +195,8 @@ class ActiveSite:
         return self._prepare(batch)
 
     def unreachable(self, error: str, batch: Batch) -> list[FileRequest]:
-        """Record that the host has no address. A site without an address waits, longer each time; if
-        `SiteContext.patient` is False, it is given up.
+        """Record that the host has no address. The site waits for the next look-up, longer after each failure, or is
+        given up if `SiteContext.patient` is False.
         """
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
@@ -252,7 +250,7 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch, and give its slots back to the gates of the site and of `group`.
 
-        Return True for a page that was not refused; the caller then has nothing else to do.
+        Return True if the fetch was for a page and was not refused; the caller need not process such a fetch further.
         """
         refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:

@@ -60,7 +60,7 @@ class SiteChanges:
         """Load the counts from a stored state."""
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
-        """How often, and after how long, gone pages that had been crawled before returned."""
+        """How often, and after how long, gone pages with an earlier copy came back."""
         self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
         """How often, and after how long, a page appeared at a URL that was gone at its first fetch."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
@@ -88,11 +88,11 @@ class SiteChanges:
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
         """Count the visit to a page; `before` is the page's record before the visit. If the page is gone, return the
-        visit with the next due time, otherwise unchanged.
+        visit with the next due time; otherwise, return the visit unchanged.
 
-        A fetch pays if it shortens the time for which copies are outdated by at least `price` seconds. If `price` is
-        None, the price of an average page of the site is used. `believed` is the change interval that is assumed before
-        any observation.
+        A fetch is worthwhile if it saves at least `price` seconds in which copies are outdated. If `price` is None, the
+        price of an average page of the site is used. `believed` is the change interval that is assumed before any
+        observation.
         """
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"

@@ -3,8 +3,8 @@
 A site's robots.txt is requested before its pages. Each sitemap that a site's robots.txt lists is requested once per
 period. A site requests a file on another host with a `FileRequest` to that host's site (`site_table.FileRequests`). As
 RFC 9309 recommends, robots.txt is fetched once per site and kept for a day. A 4xx answer for robots.txt allows all
-pages. A 5xx answer for robots.txt, or no answer, forbids all pages until a retry succeeds. Redirects are followed, even
-to other hosts (section 2.3.1).
+pages. A 5xx answer for robots.txt, or no answer, forbids all pages until a retry succeeds. Redirects of robots.txt and
+sitemaps are followed, even to other hosts (RFC 9309, section 2.3.1).
 """
 
 from __future__ import annotations

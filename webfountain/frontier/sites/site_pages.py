@@ -44,7 +44,7 @@ PRIVATE: Final = "private-address"
 _HAIR_S: Final = 1e-3
 """A site requests leases this many seconds after a page's due time, because a rounded time could be too early."""
 _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
-"""Outcome of a barred site's pages, by error word. Errors that are not listed lead to the outcome "failed"."""
+"""Outcome of a barred site's pages, by error word ("failed" for all other errors)."""
 
 
 class SitePages:

@@ -43,9 +43,9 @@ class SiteTable:
         self.hungry: dict[str, ActiveSite] = {}
         """Sites that need new leases, because few of their leased pages are left to fetch."""
         self.quiet: dict[str, ActiveSite] = {}
-        """Sites that had nothing to do after their last event."""
+        """Sites whose last event left them with nothing to do."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites that had to be left alone for long after their last event."""
+        """Sites whose last event showed that they must be left alone for long."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 

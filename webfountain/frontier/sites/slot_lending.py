@@ -181,8 +181,8 @@ class SlotLending:
         self._context.metrics.inc("ant/loans_taken")
 
     def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop fetching from a borrowed site that refused a request or did not answer. A letter reports the refusal to
-        the ant that lent the slots.
+        """Stop fetching from a borrowed site that refused a request or did not answer. A letter tells the ant that lent
+        the slots that the site refused a request.
         """
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:

@@ -1,7 +1,7 @@
 """Carry out batches on the store and the repository, in one worker thread.
 
-Ended leases are settled (`settlement`) before sites are parked and activated and pages are leased (`Leasing`). A crash
-loses no data, but some pages are fetched again (DESIGN.md section 3).
+For each batch, the worker settles ended leases (`settlement`), parks and activates sites, and then leases pages
+(`Leasing`). A crash loses no data, but some pages are fetched again (DESIGN.md section 3).
 """
 
 from __future__ import annotations
@@ -53,14 +53,12 @@ __all__ = [
 ]
 
 IMMEDIATE_BATCH: Final = 100
-"""Maximum number of sites that one batch activates for their immediate URLs, and of immediate URLs that it leases per
-site.
-"""
+"""Maximum number of sites that one batch activates for immediate URLs, and maximum number of such URLs per site."""
 _T = TypeVar("_T")
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Name of the claim that has the counts as its note. The ant that last computed the counts owns the claim."""
+"""Name of the claim whose note contains the store's counts, owned by the ant that last computed them."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
 """Maximum age of stored counts that an ant without sites uses, in seconds. For an ant with sites, the maximum age of
@@ -363,7 +361,7 @@ class StoreCounts:
 class SharedCounts(StoreCounts):
     """The counts of a store that many ants share.
 
-    The counts are sums over the store's shards, which take 256 reads. One ant stores the counts with a claim, and all
+    To compute the counts of all shards, a process needs 256 reads. One ant stores the counts with a claim, and all
     other ants use the stored counts while they are recent.
     """
 
