@@ -1,8 +1,8 @@
 """The names of all stats that a crawl counts, and the counter of a process. A name has the form ``room/event``.
 
-A name that is not listed cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks each name
-in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). The counts of a process
-begin at 0 when it starts.
+A name that is not in `STATS` cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks each
+name in the package. A name in `STATS` that ends in ``*`` stands for a family (``fetch/status/404``). The counts of a
+process begin at 0 when it starts.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def observed(name: str, value: float) -> dict[str, float]:
 
 
 class _Counts(dict[str, float]):
-    """Dictionary of counts by name; a name that is not listed is refused."""
+    """Dictionary of counts by name, which raises KeyError for a name that is not in `STATS`."""
 
     def __missing__(self, name: str) -> float:
         if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:
@@ -207,17 +207,17 @@ class Metrics:
         self._counts = _Counts()
 
     def inc(self, name: str, amount: float = 1) -> None:
-        """Add `amount` to the count of `name`. Raise KeyError if the name is not listed."""
+        """Add `amount` to the count of `name`. Raise KeyError if the name is not in `STATS`."""
         self._counts[name] += amount
 
     def add(self, counts: Mapping[str, float]) -> None:
-        """Add the given amounts to the counts of several names. Raise KeyError if a name is not listed."""
+        """Add the given amounts to the counts of several names. Raise KeyError if a name is not in `STATS`."""
         for name, amount in counts.items():
             self._counts[name] += amount
 
     def get(self, name: str) -> float:
-        """Return the current count of a name, or 0 if nothing has been counted. Raise KeyError if the name is not
-        listed.
+        """Return the current count of a name, or 0 if nothing has been counted. Raise KeyError if the name is not in
+        `STATS`.
         """
         return self._counts[name]
 

@@ -122,8 +122,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 class LinkedPage(msgspec.Struct, frozen=True, gc=False):
     """A fetched page and its links. `at` is the time of the fetch. `again` is True if the page was fetched before.
 
-    The crawl follows `links`. Two kinds of links are only logged: links with rel=nofollow (`nofollow`), and links that
-    the policy or the duplicate detector excludes (`unfollowed`).
+    The crawl follows `links`, and only logs two other kinds: links with rel=nofollow (`nofollow`), and links that the
+    policy or the duplicate detector excludes (`unfollowed`).
     """
 
     page: PageRecord
@@ -295,8 +295,7 @@ class FetchResult(msgspec.Struct, frozen=True):
 class Outcome(msgspec.Struct, frozen=True, gc=False):
     """What the store needs when a lease ends: the page's new record, and numbers for the store's counts.
 
-    `seconds` is the duration of the fetch. `links_new` is the number of URLs among the page's links that the store did
-    not know.
+    `seconds` is the duration of the fetch. `links_new` is the number of linked URLs that were new to the store.
     """
 
     lease: LeaseId
@@ -363,7 +362,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     sitemaps: tuple[tuple[str, float], ...] = ()
     """URL of each known sitemap, with the time when the sitemap was last read (0.0 if never)."""
     changes: int = 0
-    """Number of changes of all pages of the site; with `observed_time`, the prior for the change rates of its pages."""
+    """Number of changes on all pages of the site, for the prior of their change rates (with `observed_time`)."""
     observed_time: float = 0.0
     """Sum of the times between two checks of the same page, over all pages of the site, in seconds."""
     error: str = ""

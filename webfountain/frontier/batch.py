@@ -69,7 +69,7 @@ class NamedSitemap(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Batch:
-    """Work that is sent to the worker thread in one batch. All calls of the store get `at` as the current time."""
+    """Work that is sent to the worker thread in one batch. All store calls of a batch get `at` as the current time."""
 
     at: float
     ended: list[LeaseEnd] = field(default_factory=list)

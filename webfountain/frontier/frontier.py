@@ -122,7 +122,7 @@ class Frontier:
 
     def offer(self, link: Link) -> None:
         """Put a request of a Scrapy project's spider into the batch. When a request is added, the leases of less
-        important pages of its site are given back.
+        important pages on the same site are given back.
         """
         batch = self._batches.gather()
         batch.offers.append(link)

@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 LIMIT: Final = "rate-limit"
-"""Name of the published `RateLimit`."""
+"""Name under which the `RateLimit` is published."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Limits on the bodies and visits that wait for the worker. No fetch is handed out while too many bodies or visits wait
@@ -58,7 +58,7 @@ _STALL_SHARE: Final = 0.2
 
 
 class RateLimit(msgspec.Struct, frozen=True, array_like=True):
-    """What limited the rate of fetches of a process, in words, at the time `at`, UTC seconds."""
+    """A description of what limited a process's rate of fetches at the time `at`, UTC seconds."""
 
     at: float
     words: str
@@ -139,7 +139,7 @@ class Progress:
     # -------------------------------------------------------------- the budget
 
     def open_at(self) -> float:
-        """Return when one more fetch may be handed out, or inf if something else must happen first."""
+        """Return the time at which one more fetch may be handed out, or inf if no such time is known."""
         if self._is_held() or self._handed_out >= self._most or self.congested():
             return inf
         return self._pace.open_at()

@@ -149,7 +149,9 @@ class Stage:
         """Do work that every batch needs, such as counting."""
 
     def tidy(self, batch: Batch) -> None:
-        """Remove old data from the store. The method is called once per period, but at most once per minute."""
+        """Remove old data from the store. The method is called once per period, or once per minute if periods are
+        shorter.
+        """
 
     def sign_off(self, batch: Batch) -> None:
         """Finish the feature's work with the last batch of the crawl."""

@@ -75,8 +75,8 @@ class Visit(msgspec.Struct, frozen=True):
     diff: str | None = None
     target: str | None = None
     form: str | None = None
-    """The site to which a seed redirects. The scope of the crawl treats the redirect's target site like the seed's own
-    site (`policy.scope`).
+    """The site to which a seed redirects; the scope of the crawl treats this site like the seed's own site
+    (`policy.scope`).
     """
 
     @property
@@ -159,7 +159,7 @@ def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at:
 
 
 def deferred(lease: Lease, error: str, *, due: float) -> Outcome:
-    """Return the outcome of a page that must not be fetched before `due`. A page with a stored copy keeps it."""
+    """Return the outcome of a page that must not be fetched before `due`. A stored copy of the page is kept."""
     record = lease.record
     state: State = "refused" if record.state == "never-crawled" else record.state
     record = msgspec.structs.replace(record, state=state, error=error, failures=max(1, record.failures), due=due)

@@ -1,7 +1,4 @@
-"""Build the store worker of a crawl: decide which stages the worker has, and in which order they work.
-
-`assembly` builds the rest of the frontier.
-"""
+"""Build the store worker of a crawl: decide which stages the worker has, and in which order they work."""
 
 from __future__ import annotations
 

@@ -3,9 +3,8 @@
 Life of a policy file
 ---------------------
 
-`collection_file` reads the policy file. The types in `tables` and `units` define the allowed values of each key.
-Reading a valid file gives a `Collection`. For an invalid file, `errors` writes a one-line message with file, key and
-value.
+`collection_file` makes a `Collection` from the policy file. The types in `tables` and `units` define the allowed values
+of each key. For an invalid file, `errors` writes a one-line message with file, key and value.
 
 A `Judge` gives each URL a policy and a trust value, or a reason to refuse the URL. The parts of a judge are in `scope`,
 `url_rules` and `rules`. `patterns` compiles regular expressions; `linear_syntax` translates them so that a search takes

@@ -267,7 +267,7 @@ def _idle_keys(tables: PolicyFile) -> Iterator[str]:
 
 
 def describe(collection: Collection) -> dict[str, Any]:
-    """Return all values of a collection, one dictionary per table. Durations and sizes are texts with units."""
+    """Return all values of a collection, one dictionary per table, with durations and sizes as texts with units."""
     shown: dict[str, Any] = {field: _shown(getattr(collection.tables, field)) for field in PolicyFile.__struct_fields__}
     written = {"default", *collection.tables.policies, *(name for _, name in named_policies(collection.tables))}
     shown["policies"] = {name: _shown(table) for name, table in collection.policies.items() if name in written}

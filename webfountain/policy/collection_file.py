@@ -141,7 +141,7 @@ def _convert(kind: type, value: object) -> object:
 
 
 def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Return each policy's own and inherited keys. In the result, a policy comes after the policy that it extends.
+    """Return each policy's own and inherited keys; a policy comes after the policy that it extends.
 
     Raises PolicyError if a policy extends an unknown policy, or if `extends` makes a cycle.
     """

@@ -1,8 +1,8 @@
 """Decide whether a URL belongs to the collection, and which policy and trust the URL gets.
 
-Each URL is judged when it is found, and again before it is fetched. URLs are judged in batches. All URLs of a batch
-come from one *origin*: a seed list, a page's links, a redirect, a sitemap, or the queue. A verdict depends only on the
-collection, the URL and the origin. URLs of one batch share verdict objects, because a crawl judges very many links.
+Each URL is judged when it is found, and again before it is fetched. URLs are judged in batches, each from one *origin*:
+a seed list, a page's links, a redirect, a sitemap, or the queue. A verdict depends only on the collection, the URL and
+the origin. URLs of one batch share verdict objects, because a crawl judges very many links.
 
 How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
@@ -104,7 +104,7 @@ class _CompiledPolicies:
         }
 
     def rules(self, policy: str) -> UrlRules:
-        """Return the rules of a policy. For an unknown name, return the rules of the policy "default"."""
+        """Return the rules of a policy, or of the policy "default" if the name is unknown."""
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
@@ -216,7 +216,7 @@ class Judge:
     # -------------------------------------------------- policies and switches
 
     def seed(self, policy: str | None) -> Origin:
-        """Return the origin for judging seeds. `policy` is the policy that the lines of the seeds name, or None."""
+        """Return the origin for judging seeds. `policy` is the policy named in the seeds' lines, or None."""
         named = self._law.standard if policy is None else policy
         return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
 
@@ -228,12 +228,12 @@ class Judge:
         return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
     def policy(self, name: str) -> PolicyTable:
-        """Return the rules of a policy. For an unknown name, return the rules of the policy "default"."""
+        """Return the rules of a policy, or of the policy "default" if the name is unknown."""
         return self._law.rules(name).table
 
     def counting(self, policy: str) -> CountingRules:
-        """Return the rules that decide which differences count as a change, for pages of a policy. For an unknown name,
-        return the rules of the policy "default".
+        """Return the rules that decide which differences count as a change, for pages of a policy (an unknown name
+        means "default").
         """
         law = self._law
         return law.counting[law.rules(policy).name]
@@ -253,7 +253,7 @@ class Judge:
 
     @property
     def asks(self) -> frozenset[str]:
-        """The facts that some ``[[switch]]`` uses, out of language, similarity, duplicates and discovered."""
+        """Those of the facts language, similarity, duplicates and discovered that some ``[[switch]]`` uses."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
@@ -273,7 +273,7 @@ class Judge:
         return None
 
     def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
-        """Return the trust of a page that a switch moves to another policy.
+        """Return the trust of a page after a switch has moved the page to another policy.
 
         If the new policy has more trust than the old policy, the page gets at least the new policy's trust. If the new
         policy has less trust than the old policy, the page gets at most the new policy's trust (Policies 2006).
@@ -345,7 +345,7 @@ def _heeds_rules(origin: Origin) -> bool:
 
 
 def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
-    """Replace the inherited policy and trust by those of a ``[[rule]]``."""
+    """Replace the inherited policy and trust with those of a ``[[rule]]``."""
     rules = heir.rules if rule.policy is None else law.rules(rule.policy)
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))

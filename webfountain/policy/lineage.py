@@ -56,8 +56,8 @@ _SAME: Final = 1e-9
 
 
 def spreading(collection: Collection, seeds: bytes) -> bytes:
-    """Return a hash of all that decides the policy and trust of known pages. `seeds` is the content of the seeds file.
-    If the hash is unchanged after an edit, no known page gets another policy.
+    """Return a hash of everything that decides the policy and trust of known pages. `seeds` is the content of the seeds
+    file. If the hash is unchanged after an edit, no known page gets another policy.
     """
     tables = collection.tables
     policies = {

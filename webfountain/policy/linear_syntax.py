@@ -43,8 +43,8 @@ _parser: Final = importlib.import_module("re._parser")
 
 _UNDERSCORE: Final = 0x10FFFE
 _LINE_FEED: Final = 0x10FFFF
-"""Unicode noncharacters that `Spelling` puts in the place of other characters. Noncharacters in the text itself are
-removed first.
+"""Unicode noncharacters with which `Spelling` replaces other characters, after it has removed noncharacters from the
+text.
 """
 _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
@@ -329,7 +329,7 @@ def _alone() -> _CharacterSet:
 
 
 def _one_of(name: str, argument: Any, flags: int) -> _CharacterSet:
-    """Return the characters that an operation for a single character matches."""
+    """Return the characters that a single-character operation of a regular expression matches."""
     match name:
         case "LITERAL":
             return _class([(name, argument)], flags)

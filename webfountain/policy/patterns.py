@@ -76,8 +76,8 @@ class Pattern:
         """Remove all matches of the expression from the lines. After MAX_SEARCHES searches (about 0.15 s), leave the
         rest of the text as it is.
 
-        The returned lines are only for comparison with each other, because letters outside ASCII may get
-        underscores.
+        The returned lines are only for comparison with each other, because their letters outside ASCII may be enclosed
+        in underscores.
         """
         if self._runs is None:
             self._runs = _in_a_row(self._plain, self.plain), _in_a_row(self._full, self.full)
@@ -109,7 +109,7 @@ def compile_pattern(text: str) -> Pattern:
 
 
 def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
-    """Return a function that says whether a URL matches any of the patterns, or None if there are no patterns. The
+    """Return a function that says whether a URL matches any of the patterns; return None if there are no patterns. The
     function searches all patterns at once if RE2 can join them.
     """
     if len(patterns) <= 1:
@@ -129,7 +129,7 @@ def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
 
 
 def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
-    """Return a function that searches many URLs at once, given as a text with one URL per line.
+    """Return a function that searches a text with one URL per line for all patterns at once.
 
     The function returns False if no URL matches any pattern, and True if some URL may match. One call of RE2 for all
     URLs saves time, because each call releases Python's global lock (GIL), which costs more than a search.
@@ -151,7 +151,7 @@ def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
 
 
 def _in_a_row(compiled: _re2.RE2, expression: str) -> _re2.RE2:
-    """Return an expression that finds several adjacent matches in one search."""
+    """Return an expression that finds several adjacent matches of `expression` in one search."""
     try:
         return _compiled(f"(?:{expression})+")
     except ValueError:  # the expression alone is nearly too large

@@ -3,7 +3,7 @@
 A rule replaces the policy that a page inherits from the page that links to it. With rules, a user can trust good
 domains that are not seeds (Policies 2006, Krugler's hand-picked domains), and distrust bad domains. A rule does not
 widen the scope of the collection. A page that a rule matches must pass the allow and deny patterns of its new policy.
-If several rules match a page, the first rule in the file applies. No rule replaces a policy that a seed's line names.
+If several rules match a page, the first rule in the file applies. No rule replaces the policy named in a seed's line.
 
 `match` is a host or a regular expression. ``example.org`` is only that host; ``*.example.org`` is that host and all
 hosts below it. A regular expression is searched in the canonical URL. If `match` is a list, one of its entries must
@@ -35,8 +35,8 @@ _MEMO: Final = 65_536
 
 
 class PageRule(NamedTuple):
-    """A rule that matches a page. `place` is the position of the rule in the file. If `policy` is None, the page keeps
-    the inherited policy. If `trust` is None, the page gets the trust of its policy.
+    """A ``[[rule]]`` that matches a page. `place` is the position of the rule in the file. If `policy` is None, the
+    page keeps the inherited policy. If `trust` is None, the page gets the trust of its policy.
     """
 
     number: bytes
@@ -72,7 +72,7 @@ class RuleBook:
         return bool(self._matches)
 
     def find(self, url: str) -> PageRule | None:
-        """Return the first rule for a canonical URL, or None if there is none."""
+        """Return the first rule that matches a canonical URL, or None."""
         for rule, search in self._candidates(site_of(url)):
             if search is None or search(url):
                 return rule

@@ -2,8 +2,8 @@
 
 *Forms* of a site are sites with the same pages: under https instead of http, or with or without ``www.``. If a seed
 redirects to another form of its site, the judge adds this form to the scope (`Judge.admit`). The store keeps the sites
-that redirects added, for the next start and for other ants. If a seed redirects from https to http, the http site is
-not added, because the operator asked for the encrypted site.
+that redirects added to the scope, for the next start and for other ants. If a seed redirects from https to http, the
+http site is not added, because the operator asked for the encrypted site.
 
 The *reach* of a sitemap is the set of sites whose pages it may list. The sitemap protocol (sitemaps.org) allows pages
 of the sitemap's own site, and of a site whose robots.txt names the sitemap. Pages of sites outside the reach are

@@ -70,8 +70,8 @@ PRESETS: Final[dict[str, dict[str, object]]] = {
     "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
-"""Policies that always exist, after Policies 2006. In a policy file, a policy with the name of a preset overrides only
-the keys that it contains."""
+"""Policies that always exist (source: Policies 2006). In a policy file, a policy with the name of a preset overrides
+only the keys that it contains."""
 
 ConflictRule = Literal["first", "most-trusted", "least-trusted"]
 
@@ -281,7 +281,7 @@ class DiscoveryTable(Table, frozen=True):
 
 
 class RevisitTable(Table, frozen=True):
-    """Bounds of the time between two fetches of a page. A never-crawled page can wait longer than `max_interval`."""
+    """Bounds of the time between two fetches of a page, which do not apply to the first fetch."""
 
     min_interval: Duration = Duration(0)
     max_interval: PositiveDuration | None = None
@@ -394,8 +394,8 @@ class WhenTable(Table, frozen=True):
 
 
 class SwitchTable(Table, frozen=True):
-    """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. After the move,
-    links that are found on the page inherit the policy `to`.
+    """A rule that moves a page to the policy `to` if a fetch of the page meets the conditions `when`. Links that are
+    found on a moved page after the move inherit the policy `to`.
 
     If `also` is "discovered", pages that were discovered through the page, directly or not, are moved too.
     """
