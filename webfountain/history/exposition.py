@@ -1,8 +1,8 @@
 """Figures of crawls in the text format of Prometheus.
 
 The figures come from the live snapshots and from the status of the stores; this module counts nothing. No label names a
-site, so the number of series is bounded. When a process ends, the scrape no longer contains its series. Names are in
-base units and begin with ``webfountain_``.
+site, so the number of series is bounded. When a process ends, the scrape no longer contains its series. The names of
+metrics begin with ``webfountain_``, and their values are in base units.
 """
 
 from __future__ import annotations
@@ -147,7 +147,8 @@ class _Families:
 
 
 def exposition(figures: Iterable[Figures], *, streams: int | None = None) -> bytes:
-    """Return a scrape of all collections. `streams` is the number of open event streams of the service."""
+    """Return the metrics of all collections, for one scrape. `streams` is the number of open event streams of the
+    service."""
     return bytes(generate_latest(_Families(figures, streams)))
 
 

@@ -70,7 +70,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     limit: str
     """What limits the crawl rate now, in words."""
     pages: dict[str, int]
-    """Known URLs of the whole store, by state."""
+    """Number of known URLs in the whole store, by state."""
     sites: int
     active_sites: int
     in_flight: int

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "drop_dead", "read_claims", "read_file"]
 
 FILE: Final = "live.json"
-"""Name of the file in the store's folder."""
+"""Name of the snapshot file in the store's folder."""
 MAX_BYTES: Final = 4_000_000
 """Maximum size of the file, bytes: readers ignore a larger file."""
 KIND: Final = "live"

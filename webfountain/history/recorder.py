@@ -35,7 +35,7 @@ KEEPER: Final = "role/history"
 """Name claimed by the process that keeps the history of a shared store."""
 _KEEPER_S: Final = 3.0 * MINUTE_S
 _WINDOW_S: Final = 10.0
-"""Time over which the rate of a snapshot is averaged, in seconds."""
+"""Time over which a snapshot averages the crawl rate, in seconds."""
 
 
 class Recorder:

@@ -38,13 +38,13 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     seconds: float
     """Time in the span for which a crawl was running, in seconds."""
     pages: tuple[int, ...] = ()
-    """Known URLs by state at the end of the span, in the order of `records.STATES`."""
+    """Number of known URLs by state at the end of the span, in the order of `records.STATES`."""
     sites: int = 0
     active_sites: int = 0
     outcomes: tuple[int, ...] = ()
-    """Settled fetches by outcome, in the order of `OUTCOMES`."""
+    """Number of settled fetches by outcome, in the order of `OUTCOMES`."""
     errors: dict[str, int] = {}
-    """Fetches without an answer, by error word."""
+    """Number of fetches without an answer, by error word."""
     links_new: int = 0
     bytes: int = 0
     """Size of all received bodies after content decoding, bytes."""
@@ -71,7 +71,8 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def outcome_counts(sample: HistorySample) -> dict[OutcomeKind, int]:
-    """Return the outcomes of a sample by name. Outcomes that only a later version knows are left out."""
+    """Return the number of settled fetches in a sample by the name of their outcome. Outcomes that only a later version
+    knows are left out."""
     return dict(zip(OUTCOMES, sample.outcomes, strict=False))
 
 

@@ -55,8 +55,7 @@ _ENOUGH: Final = 0.8
 _WORTHWHILE: Final = 0.02
 """Compaction rewrites a file only if more than this share of the file is superseded."""
 _CHEAP: Final = 0.25
-"""If more than this share of a file is superseded, the file is rewritten even far below the size limit of the
-folder."""
+"""If more than this share of a file is superseded, it is rewritten even if the folder is far below its size limit."""
 _MOST_PER_LIVE: Final = 2.0
 """A folder without a size limit is compacted if the ratio of all its bytes to its live bytes exceeds this."""
 _ENOUGH_PER_LIVE: Final = 1.5
@@ -194,7 +193,7 @@ class Retention:
         return [number for number in files if number < current and number not in waiting]
 
     def _needed(self, store: CopyStore) -> set[int]:
-        """Return the files that contain the newest copy of a page, including copies that were moved."""
+        """Return the numbers of the files that page records name, and of the files to which their copies have moved."""
         files = self._folder.files()
         needed: set[int] = set()
         ask = list(self._copies(store))
@@ -315,7 +314,6 @@ class Retention:
         return moved
 
     def _copies(self, store: CopyStore) -> dict[int, int]:
-        """Return how many pages have their newest copy in each file."""
         return store.copies(repository=self._folder.repository)
 
     def _shares(self, numbers: Iterable[int], store: CopyStore, unsettled: Counter[int]) -> list[tuple[float, int]]:

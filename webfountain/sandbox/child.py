@@ -96,7 +96,7 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:
-    """Parse the body. If a body takes too much CPU time, the process ends."""
+    """Parse the body within the limits of the job. If a body takes too much CPU time, the process ends."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     soft = idle_bytes + len(body) + job.memory_bytes
     if hard == resource.RLIM_INFINITY or soft < hard:

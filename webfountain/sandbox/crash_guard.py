@@ -151,7 +151,6 @@ class CrashSuspects:
             self._clear_slot(slot)
 
     def _mark(self, url: str) -> int | None:
-        """Write to the file that a page is under examination."""
         packed = url.encode()
         if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size or not self._is_whole():
             return None
@@ -180,7 +179,7 @@ class CrashSuspects:
         return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
 
     def _is_whole(self) -> bool:
-        """Refill the file if another program has truncated it; return whether the file has its full size."""
+        """Restore the file's full size if another program has truncated it; return False if that fails."""
         assert self._file is not None
         # Access past the end of the file would kill the process.
         with suppress(OSError):

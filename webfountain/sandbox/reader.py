@@ -5,8 +5,8 @@ Each thread that parses bodies has its own child process, which parses many bodi
 error, and the next job starts another child. One thread parses large bodies, one at a time, and two threads parse all
 other bodies.
 
-``python -m webfountain.sandbox`` is the child. Each frame on standard input has the sizes of job and body as two
-uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
+``python -m webfountain.sandbox`` runs the child process. Each frame on standard input has the sizes of job and body as
+two uint32, a `ReadJob` as msgpack, and the body. The child writes the size of the answer, and a `JobResult` as msgpack.
 On macOS, which has no RLIMIT_AS, a child's memory is limited only by its CPU time.
 """
 
@@ -208,7 +208,7 @@ class _Child:
         return pipe
 
     def ask(self, job: ReadJob, body: bytes) -> JobResult:
-        """Return the child's answer, or the reason why it ended."""
+        """Return the child's answer, or the reason why the child ended."""
         packed = msgspec.msgpack.encode(job)
         with self._asking:
             return self._asked(packed, body)

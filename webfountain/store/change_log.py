@@ -84,7 +84,7 @@ def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at:
 
 
 def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes, at: float, sequence: int) -> Change:
-    """Return the entry of a held page that was forgotten or evicted."""
+    """Return the log entry for a held page that was forgotten or evicted."""
     return Change(sequence, at, site, key, record.url, verdict, before=record.digest)
 
 

@@ -27,7 +27,7 @@ __all__ = [
 ROCKSDB: Final = "rocksdb://"
 PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
-"""Prefixes of the URLs of stores on a server."""
+"""Prefixes of URLs that name a store on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
 """Advice in an error message about an unusable folder. Scrapy's own commands have no `--store` option, so the advice
 also names the environment variable.

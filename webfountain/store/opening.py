@@ -1,4 +1,4 @@
-"""The opening of the store that a URL names. Only the backend in use is imported."""
+"""Open the store that a URL names. Only the backend in use is imported."""
 
 from __future__ import annotations
 

@@ -142,7 +142,7 @@ class UnitConversion:
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return by how many seconds the latest step of a store is later than `at`, or 0 within `TOLERANCE_S`."""
+    """Return by how many seconds the latest write to a store is later than `at`; 0 if by at most `TOLERANCE_S`."""
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 

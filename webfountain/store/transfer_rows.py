@@ -66,7 +66,7 @@ class Head(msgspec.Struct, frozen=True, tag="store", tag_field="row"):
     """The description of a store.
 
     `log` is the name of the change log, and `dropped` the number of entries that the log no longer keeps. `latest` is
-    the time of the latest step in whole seconds, or 0 before the first step.
+    the time of the latest write to the store, in whole seconds, or 0 if nothing was written.
     """
 
     collection: str

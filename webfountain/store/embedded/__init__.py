@@ -11,5 +11,5 @@ after a crash. The next opening makes the sites of the active list due again (`o
 
 Each family of keys begins with its own byte, and the keys of a site are adjacent within the family (`keys`). The pages
 of a site are stored together on disk, and so are the entries of each queue. `maintenance`, `transfer` and `salvage`
-read a whole store. When a store is opened, `side_files` shows whether a part of the store was lost.
+process a whole store. When a store is opened, `side_files` shows whether a part of the store was lost.
 """

@@ -54,7 +54,7 @@ _AT_ONCE: Final = 2000
 
 
 def latest(disk: Disk) -> float | None:
-    """Return the time of the latest step, in whole seconds, or None before the first step."""
+    """Return the time of the latest write to the store, in whole seconds, or None if nothing was written."""
     value = disk.get(CLOCK)
     return None if value is None else float(int(unpack_time(value)))
 
@@ -77,7 +77,7 @@ def recover(disk: Disk) -> None:
 
 
 def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: float, at: float | None) -> Meta:
-    """If needed, convert the store to other units, and correct times after `at`. Return the store's new description.
+    """If needed, convert the store to other units, and correct times after `at`.
 
     A conversion deletes the census rows and the plan, because they are in the old units. An interrupted conversion or
     correction is completed first.
@@ -100,8 +100,7 @@ def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: flo
 
 
 def _carried_out(disk: Disk, meta: Meta) -> Meta:
-    """Complete the interrupted pass that the description of a store names, if any. Return the store's new
-    description."""
+    """Complete the interrupted pass that the description of a store names, if any."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
         logger.info(

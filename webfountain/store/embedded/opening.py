@@ -1,4 +1,4 @@
-"""The opening of an embedded store: check owner, format and units, and make the active sites of a killed crawl due.
+"""Open an embedded store: check owner, format and units, and make the active sites of a killed crawl due.
 
 A store that is opened for writing is first converted to the caller's units and time (`maintenance`). If an older
 version wrote the store, the index of its sites is created.
@@ -171,9 +171,7 @@ def _way_on(written: object) -> str:
 
 
 def _with_ranks(disk: Disk, meta: Meta) -> Meta:
-    """Create the index of sites if the store has none, by a scan of the sites and of the change log. Return the store's
-    new description.
-    """
+    """Create the index of sites if the store has none, by a scan of the sites and of the change log."""
     if meta.is_ranked:
         return meta
     batch = WriteBatch(raw_mode=True)

@@ -104,9 +104,6 @@ class EmbeddedPages:
         return count
 
     def _forget_page(self, batch: WriteBatch, site: str, key: bytes, at: float) -> int:
-        """Remove a page and the content of its log entries, and refuse links to it; return the number of removed
-        records.
-        """
         place = self._steps.pages.place(site, key)
         if place is not None:
             row = self._steps.site_row(site)
@@ -119,7 +116,6 @@ class EmbeddedPages:
         return int(place is not None)
 
     def _forget_site(self, batch: WriteBatch, site: str, at: float) -> int:
-        """Remove all pages of a site and refuse links to it; return the number of removed records."""
         row, removed = self._steps.sites.row(site), 0
         if row:
             self._changes.erase(batch, site)

@@ -273,7 +273,7 @@ class EmbeddedQueues:
         ]
 
     def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """Add to the batch each outcome whose lease is open, and its log entry; return the open leases."""
+        """Settle the outcomes that still have an open lease; return these leases."""
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:

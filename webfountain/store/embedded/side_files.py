@@ -97,7 +97,7 @@ def kept_card(folder: Path) -> Meta | None:
 
 
 def remove_card(folder: Path) -> None:
-    """Delete the card before a new store is created."""
+    """Delete the ``store-card`` of an old store before a new store is created."""
     with suppress(OSError):
         (folder / CARD).unlink(missing_ok=True)
 

@@ -47,8 +47,8 @@ class RankedValues(NamedTuple):
 
 
 class SiteRanks:
-    """The index of the sites in each order. `note` records changes, `stage` adds them to a step's batch, and `load`
-    drops unwritten changes.
+    """The index that lists the sites in each of the `site_orders`. `note` records changes, `stage` adds them to a
+    step's batch, and `load` drops unwritten changes.
     """
 
     def __init__(self, disk: Disk) -> None:

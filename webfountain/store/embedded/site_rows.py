@@ -1,7 +1,7 @@
 """The sites on disk: the row and the learned data of each site, the inactive sites by due time, and the active list.
 
 An inactive site has a key under DUE, an active site under ACTIVE. When the store is opened after a crash, the sites
-under ACTIVE become due again. Up to `_ROWS_KEPT` rows are in memory.
+under ACTIVE become due again. Up to `_ROWS_KEPT` rows are kept in memory.
 """
 
 from __future__ import annotations

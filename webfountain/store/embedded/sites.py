@@ -1,4 +1,5 @@
-"""The list of sites of the embedded store. Owners are in memory, and the due times of inactive sites on disk."""
+"""The list of sites of the embedded store. Owners are kept in memory, the due times of inactive sites are kept on
+disk."""
 
 from __future__ import annotations
 

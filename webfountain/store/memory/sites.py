@@ -28,7 +28,7 @@ class MemorySites:
         self.fenced = 0
         """Number of steps that had no effect because their site lease was lost."""
         self.latest = 0.0
-        """Time of the latest step, or 0.0 before the first step."""
+        """Time of the latest write, or 0.0 if nothing was written."""
         self.barred_sites: set[str] = set()
         self.barred_pages: set[tuple[str, bytes]] = set()
         self._sites: dict[str, MemorySite] = {}

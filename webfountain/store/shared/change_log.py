@@ -104,7 +104,6 @@ def _numbers_of(cursor: str, shards: int) -> list[int]:
 
 
 def _parsed(cursor: str, shards: int) -> tuple[list[int], bytes]:
-    """Return the numbers and the hash in a cursor."""
     text = cursor.partition(".")[2]
     if not text or len(text) % 4 == 1:
         raise no_cursor(cursor)
@@ -255,7 +254,6 @@ class ShardedChangeLog:
         return [int(went or 0) for went, _ in found], [int(newest or 0) for _, newest in found]
 
     def _of_shard(self, shard: int, at: int) -> Iterator[Change]:
-        """Yield the entries of a shard that come after the entry number `at`."""
         while found := (answer := self._read({shard: at}, _FEW)[shard])[1]:
             yield from found
             at = answer[0] + len(found)

@@ -148,7 +148,7 @@ class SharedClaims:
 
 
 def _kept(raw: bytes) -> list[Any]:
-    """Decode a stored claim to the form of an answer of `lua/claim.lua`."""
+    """Decode a stored claim into a list like those that `lua/claim.lua` returns."""
     return [*msgpack.unpackb(raw, raw=True), None]
 
 

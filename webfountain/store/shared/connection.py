@@ -351,7 +351,6 @@ def _client(url: str, more: dict[str, Any]) -> redis.Redis | redis.cluster.Redis
 
 
 def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
-    """Send several commands together; return the answers, which may be errors."""
     pool = client.connection_pool
     connection = pool.get_connection()
     try:

@@ -73,7 +73,7 @@ class _HeldSite(NamedTuple):
 
 
 class ServerLives:
-    """The marks, site leases and recent work of one process, shared by all its threads.
+    """The last step numbers, site leases and recent work of one process, shared by all its threads.
 
     Parameters
     ----------
@@ -126,8 +126,8 @@ class ServerLives:
         """Check that the store exists and still knows this process's steps; repair losses. The check costs two round
         trips.
 
-        Every heartbeat calls this method, so a loss is detected within one heartbeat. Raises StoreError if the store is
-        gone.
+        Every heartbeat calls this method, so a loss of steps is detected within one heartbeat. Raises StoreError if the
+        store is gone.
         """
         with self._lock:
             mended = self._mended
@@ -226,7 +226,6 @@ class ServerLives:
             return self._number
 
     def _check_connections(self, shards: GuardedShards) -> None:
-        """After a reconnection, check whether shards have lost steps of this process."""
         if self._connections == self._connection.connections.made:
             return
         with self._lock:

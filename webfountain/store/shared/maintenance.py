@@ -2,10 +2,10 @@
 
 A crawl converts the store if `cycle.period` or `cycle.fastest` in its policy file differs from the units of the store.
 A conversion deletes the census rows and the plan, because they are in the old units. A conversion computes the bucket
-byte of each page again from the page's history. If the latest step is later than the server's clock, a correction moves
-future times back. While a conversion or correction runs, other processes that open the store wait. A store is not
-converted while the claims of other processes show that they crawl (`UnitUse`). If a process is killed during a
-conversion, the next process that opens the store continues it.
+byte of each page again from the page's history. If the latest write to the store has a time after the server's clock, a
+correction moves future times back. While a conversion or correction runs, other processes that open the store wait. A
+store is not converted while the claims of other processes show that they crawl (`UnitUse`). If a process is killed
+during a conversion, the next process that opens the store continues it.
 
 ``check --repair`` counts the store again, while no process crawls. New counts replace the old ones only at the end, so
 an interrupted recount starts from the beginning.
@@ -89,12 +89,12 @@ class UnitUse:
 
 
 def latest(shards: Shards) -> float | None:
-    """Return the time of the latest step, in whole seconds, or None before the first step."""
+    """Return the time of the latest write to the store, in whole seconds, or None if nothing was written."""
     return max((float(each) for each in shards.ask("HGET", "counts", "latest") if each is not None), default=None)
 
 
 class SharedMaintenance:
-    """Converts one shared store to other units, and corrects its times. Times are from the server's clock."""
+    """Converts one shared store to other units, and corrects its times. All times come from the server's clock."""
 
     def __init__(
         self,
@@ -144,8 +144,8 @@ class SharedMaintenance:
                 time.sleep(_REST_S)
 
     def _convert(self, period_s: float, fastest_s: float) -> None:
-        """Complete an interrupted conversion, then convert the store to other units. The caller must have called
-        `_lock`."""
+        """Complete an interrupted conversion, then convert the store to other units."""
+        # The caller has called `_lock`.
         meta = self._meta()
         if meta.change:
             self._refuse_beside(meta, meta)
@@ -155,8 +155,8 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), **units))
 
     def _correct(self) -> bool:
-        """Correct the times that are in the future; return False if other processes crawl. The caller must have called
-        `_lock`."""
+        """Correct the times that are in the future; return False if other processes crawl."""
+        # The caller has called `_lock`.
         at, meta = self._time(), self._meta()
         if not (ahead := seconds_ahead(latest(self._shards), at)):
             return True
@@ -178,7 +178,7 @@ class SharedMaintenance:
         self._carry_out(new)
 
     def _carry_out(self, meta: SharedMeta) -> SharedMeta:
-        """Carry out the conversion or correction that a store's description names; return the new description."""
+        """Carry out the conversion or correction that a store's description names."""
         servers = self._shards.servers()
         if meta.correction is None:
             self._shards.ask("UNLINK", "rows")
@@ -207,7 +207,7 @@ class SharedMaintenance:
 
     def _end_correction(self, correction: ClockCorrection, *, since: int) -> None:
         """Delete the plan, the forecast and the census rows of future periods. Shorten claims that last too long, and
-        correct the time of the latest step."""
+        correct the stored time of the latest write."""
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
         sent: list[tuple[bytes, tuple[Any, ...]]] = []
@@ -226,7 +226,6 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return by how many seconds the latest step is later than the server's clock, or 0 within `TOLERANCE_S`."""
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:

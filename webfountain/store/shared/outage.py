@@ -107,7 +107,7 @@ class EndLimit:
 
     @property
     def is_over(self) -> bool:
-        """True when calls may no longer wait."""
+        """True when calls may no longer wait for the server."""
         return self._now() >= self.at
 
     def _end_calls(self) -> None:

@@ -175,7 +175,6 @@ class SharedPages:
 
 
 def _farewell(site: str, key: bytes, value: bytes | None, at: float) -> list[Any]:
-    """Return the arguments of `lua/forget.lua` for a page."""
     if value is None:
         return [key, False, False]
     return [key, value, _parting(decode_value(site, value), "forgotten", site, key, at)]

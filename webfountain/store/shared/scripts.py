@@ -80,7 +80,8 @@ class Script:
         self.sha = hashlib.sha1(self.text, usedforsecurity=False).hexdigest()
 
     def run(self, connection: ServerConnection, calls: Sequence[tuple[bytes, Sequence[bytes], bytes]]) -> list[Any]:
-        """Run calls of (routing key, keys, packed arguments) in one round trip. Return the answers in order.
+        """Run the script once for each (routing key, keys, packed arguments), in one round trip. Return the answers in
+        order.
 
         Raises
         ------
@@ -93,7 +94,8 @@ class Script:
     def answers(
         self, connection: ServerConnection, calls: Sequence[tuple[bytes, Sequence[bytes], Sequence[bytes | str | int]]]
     ) -> list[Any]:
-        """Run calls of (routing key, keys, arguments) in one round trip. Return the answers, which may be errors."""
+        """Run the script once for each (routing key, keys, arguments), in one round trip. Return the answers, which may
+        be errors."""
         commands = [(key, (self._by_name, self.sha, len(keys), *keys, *given)) for key, keys, given in calls]
         answers = connection.send(commands)
         unknown = [i for i, answer in enumerate(answers) if isinstance(answer, NoScriptError)]

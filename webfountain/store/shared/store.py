@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["SharedBoard", "SharedStore"]
 
 CLOSE_S: Final = 2.0
-"""Longest time for which closing a store waits for its server, in seconds."""
+"""Longest time, in seconds, that `close` waits for the store's server."""
 SERVER_END_S: Final = 1.5
 """Time, in seconds, that a private server gets to end after the last call to it."""
 

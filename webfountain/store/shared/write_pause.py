@@ -86,7 +86,7 @@ class WritePause:
             self._let_go()
 
     def _await_turn(self, named: Connection) -> None:
-        """Name this process's connection as the owner of the pause."""
+        """Wait until no other process owns the pause, then name this process's connection as the owner."""
         # If two processes claim the pause at once, both try again after a random time.
         until = time.monotonic() + PATIENCE_S
         while True:
@@ -104,7 +104,6 @@ class WritePause:
         return named.read_response()
 
     def _let_go(self) -> None:
-        """Remove the connection's name, and return the connection to the pool."""
         if self._named is None:
             return
         with contextlib.suppress(RedisError):
