@@ -5,9 +5,9 @@ costs the least CPU time. Requests of a Scrapy project go through Scrapy's `Base
 connection pool. If a project sets a proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY, Scrapy's default handler sends the
 request.
 
-By default, TLS certificates are not verified, as in Scrapy. `network.verify_tls` of a collection, or
-DOWNLOAD_VERIFY_CERTIFICATES of a project, requires verified certificates. The handler refuses connections to private
-addresses if the collection file does not set `network.allow_private`. Without a collection file, private addresses are
+By default, TLS certificates are not verified, as in Scrapy. Certificates are verified if a collection sets
+`network.verify_tls`, or a project sets DOWNLOAD_VERIFY_CERTIFICATES. The handler refuses connections to private
+addresses unless the collection file sets `network.allow_private`. Without a collection file, private addresses are
 allowed, and WEBFOUNTAIN_ALLOW_PRIVATE=False forbids them.
 """
 
@@ -193,8 +193,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
             answer.exchange.settle(bad.word)
 
     def _may_be_private(self) -> bool:
-        """Return whether a request that bypassed the scheduler, such as for a media file, may go to a
-        private address.
+        """Return whether a request that bypassed the scheduler, such as one for a media file, may go to a private
+        address.
         """
         terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)

@@ -2,7 +2,8 @@
 
 With a collection file, the frontier delays the requests, so the downloader sends each request at once. Without a
 collection file, Scrapy's downloader slots delay the requests according to the project's settings (`project_pace`).
-Downloader middlewares run as usual. Scrapy handles requests that bypass the scheduler, such as for files and images.
+Downloader middlewares run as usual. Scrapy handles requests that bypass the scheduler, such as those for files and
+images.
 """
 
 from __future__ import annotations

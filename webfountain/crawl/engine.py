@@ -168,7 +168,7 @@ def is_inspecting() -> bool:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Flush the files of all feeds, so that a kill loses no written item.
+    """Flush the files of all feeds, so that no written item is lost if the process is killed.
 
     Raises
     ------
@@ -198,7 +198,7 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
 
     For each response, Scrapy starts a hundred tasks, which takes 0.45 ms. `scrape_for` makes Scrapy start one task for
     each item, or no task if the project has no pipelines. At most `CONCURRENT_ITEMS` items of a response are processed
-    at a time. While the spider processes a response or failure, the context variable `current` is set to `of(request)`.
+    at a time. While the spider processes a response or failure, the context variable `current` contains `of(request)`.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -245,7 +245,7 @@ async def _scrape_one(
 
 
 class _ScraperSignals(SignalManager):
-    """The scraper's signals, which call receivers of `_PLAIN` extensions directly and start no tasks."""
+    """The scraper's signal manager, which calls receivers of `_PLAIN` extensions directly and starts no tasks."""
 
     async def send_catch_log_async(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
         receivers = liveReceivers(getAllReceivers(self.sender, signal))

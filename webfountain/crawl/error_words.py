@@ -1,4 +1,4 @@
-"""Convert download errors between Scrapy's exceptions and the words that records store."""
+"""Convert download errors between Scrapy's exceptions and the error words in records."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ A weak dictionary maps each request to its flight. The flight is not in `request
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is
-settled only when all requests in memory from its callback are done. Each flight counts the requests in memory for which
-it waits.
+settled only when all in-memory requests that its callback yielded are done. Each flight counts the requests in memory
+for which it waits.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CURRENT: Final[ContextVar[Flight | None]] = ContextVar("CURRENT", default=None)
 """The flight whose response or failure the spider is processing."""
 _FLIGHTS: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
 _REPLACED: Final[WeakKeyDictionary[Request, Flight]] = WeakKeyDictionary()
-"""For each new request from a downloader middleware, the flight of the request that it replaced."""
+"""Maps each new request from a downloader middleware to the flight of the request that it replaced."""
 
 
 class FlightListener(Protocol):
@@ -44,7 +44,7 @@ class FlightListener(Protocol):
         """Record that the flight's request left the downloader's queue and is being sent."""
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that the request waits in another downloader slot than its host's (`download_slot`)."""
+        """Record that the request waits in a downloader slot other than its host's (`download_slot`)."""
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
@@ -56,14 +56,14 @@ class FlightListener(Protocol):
         """Compare a fetched page with its copy, or return None if this would block the event loop for long."""
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
-        """Compare a fetched page with its copy, in another thread, or return None if the crawl ends earlier."""
+        """Compare a fetched page with its copy, in another thread; return None if the crawl ends meanwhile."""
 
 
 class Flight:
     """One fetch while the engine works on it. `own` is False for a request of a Scrapy project's spider.
 
-    A flight with a `refusal` sends nothing: the engine only calls the errback of its request. `parent` is the flight
-    that waits until this flight is settled.
+    If a flight has a `refusal`, nothing is sent: the engine only calls the errback of the flight's request. `parent` is
+    the flight that waits until this flight is settled.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Flight:
         self._waits_for = 0
 
     def let_go(self) -> None:
-        """Release the part of the memory budget that the body takes."""
+        """Release the part of the memory budget that the body occupies."""
         if self.held_body is not None:
             self.held_body.release()
 

@@ -38,7 +38,7 @@ __all__ = ["ItemSafety", "is_away"]
 logger = logging.getLogger(__name__)
 
 PATIENCE_S: Final = 3600.0
-"""Longest time that an item waits for the target of its pipeline, in seconds."""
+"""Longest time that an item waits for an unreachable target of its pipeline, in seconds."""
 SHORTEST_S: Final = 0.1
 LONGEST_S: Final = 2.0
 _AWAY: Final = frozenset(
@@ -121,7 +121,7 @@ class ItemSafety:
         crawler.signals.connect(self._abort, ABORT)
 
     def guard(self, pipeline: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `process_item` that calls `pipeline` until the pipeline's target can be reached."""
+        """Return a `process_item` that repeats the call of `pipeline` until the pipeline's target can be reached."""
         name = global_object_name(pipeline)
         target = _Target(name)
 
@@ -162,6 +162,6 @@ class ItemSafety:
             flight = flight.parent
 
     def _abort(self, word: str) -> None:
-        """Let no item wait any longer, because the crawl stops."""
+        """Stop waiting for unreachable targets, because the crawl stops."""
         if word == "cut":
             self._is_over.set()

@@ -1,4 +1,4 @@
-"""Process each flight from the end of its download to the settling of its page.
+"""Process each flight from the end of its download until its page is settled.
 
 A flight goes through three steps: download, comparison of the page with its copy, end of the request in the engine.
 """
@@ -99,7 +99,7 @@ class Landings:
             self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
-        """Record that a request waits in another downloader slot than its host's, and is not counted as a request to
+        """Record that a request waits in a downloader slot other than its host's, and is not counted as a request to
         its site.
         """
         if not flight.landed and flight.refusal is None:

@@ -5,9 +5,9 @@ file:).
 
 `MemoryRequests` contains the requests that are not plain data. Each request that is not plain data has a placeholder in
 the store, in the queue of its site. After the request was made, the placeholder stays in the store, so that no later
-run makes the request again. The page that yielded the request is settled only after the request was made. After a kill,
-the page is requested again, and its callback yields the lost request again. When a lost request is yielded again, its
-placeholder is in one of three states:
+run makes the request again. The page whose callback yielded the request is settled only after the request was made.
+After a kill, the page is requested again, and its callback yields the lost request again. When a callback yields a lost
+request again, the placeholder of the request is in one of three states:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before the request is yielded again: its lease is kept (an orphan) until then, and goes

@@ -1,9 +1,9 @@
 """Two downloader middlewares: one reports the result of each download, and one ends requests that webfountain refuses.
 
-`LandingMiddleware` is the middleware next to the downloader, so it receives each answer before Scrapy's retry and
-redirect middlewares replace the request. For example, if Scrapy retries a request after a 503, the frontier still gets
-the 503 and slows the site down. If another middleware drops or answers a request, the frontier gets a report only when
-the engine is done with the request.
+`LandingMiddleware` is next to the downloader, so it receives each answer before Scrapy's retry and redirect
+middlewares. For example, if Scrapy retries a request after a 503, the frontier still gets the 503 and slows the site
+down. If another middleware drops or answers a request, the frontier gets a report only when the engine is done with the
+request.
 
 The add-on installs `RefusingMiddleware` in the place of Scrapy's middleware for robots.txt.
 """
@@ -86,7 +86,7 @@ class RefusingMiddleware:
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:
     """Convert the response of another download handler to the result of a fetch. Leave out the body of a project's
-    page, because only the spider needs it.
+    page, because only the spider needs the body.
     """
     headers: list[tuple[str, Any]] = [
         (name.decode("latin-1").lower(), value.decode("latin-1"))

@@ -1,7 +1,7 @@
 """Drop items that are neither new nor changed.
 
-WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file
-beside the store contains digests of the items that the last response gave. If a request gives the same item as last
+WEBFOUNTAIN_ITEMS = "changed" switches this pipeline on, before the project's own pipelines. For each request, a file in
+the store's folder contains digests of the items that the last response gave. If a request gives the same item as last
 time, the item is dropped, and counted in addon/items_unchanged. WEBFOUNTAIN_ITEM_FIELDS_IGNORED names fields that
 change with each visit, such as the time of scraping. New digests are written after the items are in the feeds, and
 before the page is settled. After a kill, an item may come twice, but no item is lost.
@@ -66,8 +66,8 @@ class ItemDigests:
         return any(held[at : at + DIGEST_BYTES] == digest for at in range(0, len(held), DIGEST_BYTES))
 
     def write(self, pages: Iterable[bytes]) -> None:
-        """Write to the file the digests for those requests whose fingerprints are in `pages`. Call this method after
-        the items are in the feeds. Raises StoreError.
+        """Write the digests of the requests with the fingerprints `pages` to the file. Call this method after the items
+        are in the feeds. Raises StoreError.
         """
         rows = [(page, b"".join(sorted(self._now.pop(page)))) for page in pages if page in self._now]
         if not rows:
@@ -111,7 +111,7 @@ class NewItemsPipeline:
         return item
 
     def digest_of(self, item: Any) -> bytes:
-        """Return the digest of an item's fields, without ignored fields."""
+        """Return the digest of an item's fields, except ignored fields."""
         fields = {name: value for name, value in ItemAdapter(item).asdict().items() if name not in self._ignored}
         text = json.dumps(fields, sort_keys=True, default=_spelled)
         return hashlib.sha1(text.encode(), usedforsecurity=False).digest()[:DIGEST_BYTES]

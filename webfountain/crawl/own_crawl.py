@@ -110,7 +110,7 @@ class PolicyPoller:
 class FirstPeriod:
     """At the end of a crawl's first period, logs each seed from which no page was stored.
 
-    `read` calls a function with the store, in the worker thread. `ends_at` is the end of the period, UTC seconds.
+    `read` passes the store to a function, in the worker thread. `ends_at` is the end of the period, UTC seconds.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class FirstPeriod:
         self._task: asyncio.Task[None] | None = None
 
     def poll(self, at: float) -> None:
-        """When the first period is over, start a task that logs the seeds without a page."""
+        """When the first period is over, start a task that logs the seeds that have no page."""
         if self._task is None and at >= self._ends_at:
             self._task = asyncio.get_running_loop().create_task(self._report(at))
 
@@ -202,7 +202,7 @@ class OwnCrawl:
         return True
 
     def poll(self) -> None:
-        """Apply an edited policy file, and log the seeds without a page after the first period."""
+        """Apply an edited policy file and, after the first period, log the seeds that have no page."""
         self._policy.poll()
         self._first_period.poll(self._built.clock.now())
 

@@ -185,7 +185,7 @@ class ProjectCrawl:
         self._known.close()
 
     async def close(self, reason: str) -> None:
-        """Close all that `open` opened."""
+        """Close everything that `open` opened."""
         if self._cookies is not None:
             self._cookies.save()
         if self._digests is not None:

@@ -1,9 +1,9 @@
 """Keep the requests of a Scrapy project's spider in the frontier, and restore them when they are leased.
 
-A stored request whose class or callback is missing stays in the queue for another version of the project. A damaged
-request is settled without being made. After each batch, `KnownRequests` processes the requests that the store already
-knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A known request
-that may not be made again is dropped, as by Scrapy's duplicate filter.
+If a stored request's class or callback is missing, the request stays in the queue for another version of the project. A
+damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that the store
+already knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A known
+request that may not be made again is dropped, as by Scrapy's duplicate filter.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class KnownRequests:
         return bool(self._tasks) or bool(self._unseen_puts)
 
     def count(self) -> None:
-        """Record that the current batch counts the store's pending requests."""
+        """Record that the current batch counts all requests put back in the queues so far."""
         self._counted_puts = self._unseen_puts
 
     def absorb(self) -> None:
@@ -104,7 +104,7 @@ class KnownRequests:
         task.add_done_callback(self._tasks.discard)
 
     def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request and a time: the request is made again if its last fetch was before that time. Drop the
+        """Return a known request and a time: the request is made again if it was last made before that time. Drop the
         request and return None if it may not be made again.
         """
         revisit = revisit_of(self._requests.peek(link))
@@ -240,7 +240,9 @@ class ProjectRequests:
         return self._stored.put(request, url, unique=unique, parent=origin)
 
     def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
-        """Keep the lease of a request whose class or callback is missing, for another version of the project."""
+        """If a request's class or callback is missing, keep its lease, so that another version of the project can make
+        the request.
+        """
         assert fetch.lease is not None
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)

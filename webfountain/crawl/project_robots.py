@@ -45,8 +45,8 @@ def count_robots(stats: StatsCollector, bodies: dict[str, bytes], fetched: Fetch
 
 
 class BesideMiddleware(RobotsTxtMiddleware):
-    """Scrapy's middleware for robots.txt, applied only to requests that bypass the scheduler, such as for files and
-    images.
+    """Scrapy's middleware for robots.txt, applied only to requests that bypass the scheduler, such as those for files
+    and images.
 
     If the frontier has already fetched a site's robots.txt in this run, the middleware uses it.
     """

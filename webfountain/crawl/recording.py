@@ -1,5 +1,5 @@
-"""Record a crawl for other processes (`webfountain.history`): its history in the store, its live snapshots beside the
-store.
+"""Record a crawl for other processes (`webfountain.history`): its history in the store, and its live snapshots next to
+the store.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The frontier refuses a request if robots.txt forbids the URL, or if its host has no address or a private address.
 `Refusals` passes a refused request to Scrapy's engine, and a middleware raises the error for which the engine calls the
-errback. A refused request is settled only after its errback, so after a crash the errback is called again.
+errback. A refused request is settled only after its errback has run, so the errback is called again after a crash.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST: Final = 1000
 def is_one_off(request: Request) -> bool:
     """Return whether a request is made only once, even with WEBFOUNTAIN_RECRAWL.
 
-    A request with `dont_filter` is not repeated, because a callback will yield it anew; a start request is repeated.
+    A request with `dont_filter` is made once, because a callback will yield it anew; start requests are made again.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start

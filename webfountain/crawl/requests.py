@@ -47,9 +47,7 @@ _DEEPEST: Final = 2**31
 _EXACT: Final = 20
 _BEYOND: Final = 10
 _MIDDLE: Final = -3.25
-"""Binary logarithm of the importance of a request with priority 0, chosen in the middle of the store's classes of
-importance.
-"""
+"""Binary logarithm of the importance that priority 0 has; it is the middle of the store's classes of importance."""
 
 
 class LostInMemory(Exception):
@@ -168,7 +166,7 @@ class RequestStore:
         return taken
 
     def known(self, link: Link) -> Request:
-        """Return a request that the store already knew, and correct Scrapy's stats of enqueued requests."""
+        """Return a request that the store already knew, and subtract it from Scrapy's stats of enqueued requests."""
         stats = self._crawler.stats
         stats.inc_value("scheduler/enqueued", -1)
         is_in_memory = is_placeholder(link.request)
@@ -239,8 +237,8 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Priorities
-    from 20 to 640 share classes of importance, two for each doubling of the priority.
+    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. From 20 to
+    640, each doubling of the priority has two classes of importance.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

@@ -58,7 +58,7 @@ __all__ = ["FountainScheduler", "WakeTimer"]
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
-"""Time that fetches in flight have to end after the crawl stops, in seconds."""
+"""Time in which fetches in flight may end after the crawl stops, in seconds."""
 
 
 class WakeTimer:

@@ -1,4 +1,4 @@
-"""The cookies of a project's sessions, stored beside its store, so that a log-in survives a restart.
+"""The cookies of a project's sessions, kept in a file so that a log-in survives a restart.
 
 The cookies are stored only with WEBFOUNTAIN_COOKIES. The jars of Scrapy's CookiesMiddleware are loaded before the first
 request. If an answer changes a jar, the jar is written before the answer's page is settled. Cookies are secrets: only

@@ -124,7 +124,7 @@ class StartUrls:
         self._feed.done(taken)
 
     def requests(self, data: bytes) -> list[Request]:
-        """Return the requests of an entry; log an invalid entry."""
+        """Return the requests of an entry, or log that the entry is invalid."""
         self._last = time.monotonic()
         make = getattr(self._spider, "make_request_from_data", self._request_of)
         try:

@@ -152,7 +152,7 @@ def _content_of(kind: str, value: Any) -> Any:
 
 
 class Values:
-    """Converter of values. Stored classes are imported only from the top-level packages `packages`."""
+    """Converter between values and msgpack."""
 
     def __init__(self, packages: Iterable[str] = ()) -> None:
         self.classes = ProjectClasses(packages)

@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 
 BATCH_S: Final = 0.02
-"""Shortest pause between two batches, in seconds. With a pause of 20 ms, a batch at full speed settles some tens of
-pages.
+"""Shortest pause between two batches, in seconds. With pauses of 20 ms, each batch of a crawl at full speed settles
+some tens of pages.
 """
 _SITES: Final = 50
 """With more active sites than this, the pause between two batches grows."""
@@ -123,7 +123,7 @@ class Worker:
             self._before_batch()
 
     async def _beat(self, heart: Heart, now: Callable[[], float], compare_clock: Callable[[], None]) -> None:
-        """Send heartbeats, so that a long batch loses no lease."""
+        """Send heartbeats, so that no lease ends during a long batch."""
         loop = asyncio.get_running_loop()
         while True:
             if (beat := heart.beat()) is not None:
@@ -176,7 +176,7 @@ class Worker:
         self.stir()
 
     async def _rest(self, due_s: float) -> None:
-        """Wait until there may be new work, but at most `due_s` seconds and at most `POLL_S`."""
+        """Wait until there may be new work, but no longer than `due_s` seconds or `POLL_S`."""
         wait_s = min(max(due_s, BATCH_S), POLL_S)
         handle = asyncio.get_running_loop().call_later(wait_s, self._stirred.set)
         await self._stirred.wait()
@@ -190,7 +190,7 @@ def pause_s(sites: int) -> float:
 
 
 def _timed(run: Callable[[Batch], BatchResult], work: Batch) -> BatchResult:
-    """Carry out a batch, and count its duration."""
+    """Carry out a batch, and record how long it took."""
     began = time.perf_counter()
     result = run(work)
     result.counts.update(observed("batch/duration", time.perf_counter() - began))

@@ -1,6 +1,6 @@
 """Limit the memory for the bodies of a crawl. A body counts from its first byte until it has been examined.
 
-Whoever receives a body calls `release` after the body was examined.
+The receiver of a body must call `release` after examining the body.
 
 **Rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above `OPEN_SHARE`, no connection
 reads, and TCP makes the servers stop sending. When bodies are released, as many paused connections resume as the budget
@@ -32,10 +32,10 @@ class IncomingBody(Protocol):
     """An exchange that waits for a response, or receives one."""
 
     def pause(self) -> None:
-        """Stop reading, and stop the clock of the exchange."""
+        """Stop reading and the clock of the exchange."""
 
     def resume(self) -> None:
-        """Go on reading, and start the clock of the exchange again."""
+        """Resume reading, and resume the clock of the exchange."""
 
 
 class BudgetStatistics(NamedTuple):

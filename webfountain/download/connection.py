@@ -1,7 +1,7 @@
 """Carry exchanges (one request and its response each) over a connection to an endpoint.
 
-A connection carries one exchange at a time. If the exchange ends cleanly, the connection goes back to the pool,
-otherwise it is closed at once.
+A connection carries one exchange at a time. After an exchange that ends cleanly, the connection goes back to the pool;
+after any other, it is closed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Sink(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of decoded bytes so far, which are in memory."""
+        """Number of decoded bytes in memory."""
 
     @property
     def full(self) -> bool:
@@ -120,14 +120,14 @@ class Exchange:
         return complete
 
     def pause(self) -> None:
-        """Stop reading, and stop the clock of this exchange."""
+        """Stop reading and the clock of this exchange."""
         self.time.pause()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
             self.connection.transport.pause_reading()
 
     def resume(self) -> None:
-        """Go on reading, and start the clock of this exchange again."""
+        """Resume reading, and resume the clock of this exchange."""
         self.time.resume()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None

@@ -83,7 +83,7 @@ class ConnectionPool:
         """Send `data`, wait until `exchange` is done, and return the endpoint that was used. After a failure,
         `exchange.error` is set.
 
-        The first of `endpoints` is the one that politeness chose. If the first endpoint does not answer, the other
+        The first of `endpoints` is the one that the frontier chose. If the first endpoint does not answer, the other
         endpoints are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until
         politeness allows a request to an endpoint other than the first. Before the pool tries another endpoint, it
         waits until `turn` returns 0. If the peer closes a kept connection without an answer, a `repeatable` request is

@@ -30,11 +30,11 @@ text has compression ratios of up to 20, and generated tables of up to 100.
 """
 BOMB_BYTES: Final = 1_048_576
 _BLOCK: Final = BOMB_BYTES // BOMB_RATIO
-"""Number of received bytes between two checks of the ratio."""
+"""Number of received bytes between two checks of the compression ratio."""
 MAX_MEMBERS: Final = 10_000
 """Maximum number of tiny gzip members or zstd frames in a body. More members are allowed only if they have at least
 `_MEMBER_BYTES` decoded bytes on average. An empty member has 9 to 20 bytes, but costs up to 20 µs. Programs that write
-many members (bgzip, pzstd) put 64 kB into each.
+many members (bgzip, pzstd) put 64 kB into each member.
 """
 _MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
@@ -48,8 +48,8 @@ _ZEROS = re.compile(rb"\0*")
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 _PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
-"""Content-Encoding values that servers send with unencoded bodies, apart from names of charsets. A body with an unknown
-coding that is not listed here is refused.
+"""Content-Encoding values that servers send with unencoded bodies, apart from names of charsets. A body is refused if
+its coding is neither supported nor listed here.
 """
 
 
@@ -235,7 +235,7 @@ def check_codings(encoding: str) -> None:
 
 
 class Body:
-    """The body of one response, which is decoded while it is received, and limited to `limit` bytes.
+    """The body of one response, decoded while it is received, and limited to `limit` decoded bytes.
 
     If `truncate` is True, the rest of a larger body is ignored, as for robots.txt (RFC 9309, section 2.5).
     """

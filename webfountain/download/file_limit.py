@@ -53,7 +53,7 @@ class FileLimit:
         return self._waiting[-1]
 
     def withdraw(self, turn: asyncio.Future[None]) -> None:
-        """End the wait for the future `turn`, which `reserve` returned."""
+        """Stop waiting for the future `turn`, which `reserve` returned."""
         if turn.cancelled():
             self._waiting.remove(turn)
         else:
@@ -81,7 +81,7 @@ class FileLimit:
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:
-        """Let at least `most` waiting connections open their files, and more while files are free."""
+        """Let waiting connections open their files while files are free, and `most` connections in any case."""
         while self._waiting and (self.open < self._most or most > 0):
             self.open += 1
             most -= 1

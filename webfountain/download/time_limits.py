@@ -59,7 +59,7 @@ class ExchangeTime:
         self._window_end = inf
 
     def resume(self) -> None:
-        """Start the clock again; the time of the pause does not count."""
+        """Resume the clock; the time of the pause does not count."""
         now = time.monotonic()
         self.started += now - self._paused_at
         self.deadline = now + self._left_s
