@@ -94,7 +94,7 @@ class AddressClaims(Order):
         return [ADDRESS + each for each in addresses] + [GUEST + each for each in guests]
 
     def open_times(self, at: float) -> dict[str, float]:
-        """Return, for each claim, when another ant may use it if this ant ends at `at`."""
+        """Return, for each claim, when another ant may use the claimed address or site if this ant ends at `at`."""
         opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
         sites = self._sites.by_name
         return opens | {GUEST + each: sites[each].standing.next_at(at) for each in sorted(self._sites.guests)}

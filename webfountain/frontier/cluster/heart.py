@@ -33,7 +33,7 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""A warning is logged only if the ants' policy files differ for this many heartbeats, because they always differ
+"""A warning is logged only if the ants' policy files differ for this many heartbeats, because the files always differ
 shortly after an edit.
 """
 

@@ -167,7 +167,7 @@ class Loans:
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
-        """Return the loan to one ant, or None."""
+        """Return the loan that one ant has, or None."""
         lent = self._lent.get(borrower)
         return None if lent is None else lent.loan
 

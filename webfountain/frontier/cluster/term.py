@@ -80,7 +80,7 @@ class EndlessTerm:
 
 
 def steady_clock() -> float:
-    """Return the seconds of a clock that is never set back and keeps running while the process is stopped."""
+    """Return the time, in seconds, of a clock that is never set back and keeps running while the process is stopped."""
     return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
 
 
@@ -123,8 +123,8 @@ class Term:
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now, because other ants may hold this ant's claims. Only a heartbeat that starts after this call
-        begins a new term.
+        """End the term now, because other ants may hold this ant's claims. A new term begins only with a heartbeat that
+        starts after this call.
         """
         with self._lock:
             self._lapsed_at = self._steady()

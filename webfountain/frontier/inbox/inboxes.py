@@ -58,9 +58,7 @@ _ABANDONED_S: Final = 3600.0
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4
-"""If several processes share a store, only every n-th poll of the inbox reads the blocks and whether the crawl is
-paused.
-"""
+"""If several processes share a store, blocks and pauses are read only at every n-th poll of the inbox."""
 
 
 class FeedInbox(Notes):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["PolicyConflicts"]
 
 _MOST_LEASED: Final = 10_000
-"""Maximum number of leased pages for which a better link is kept until the lease ends."""
+"""Maximum number of leased pages whose better links are kept until their leases end."""
 
 
 class PolicyConflicts:
@@ -57,7 +57,7 @@ class PolicyConflicts:
         return found
 
     def forget(self, marks: Iterable[int]) -> None:
-        """Forget the best links to pages, so that the next link to each page counts as better."""
+        """Forget the best links so far to some pages, so that any next link to these pages counts as better."""
         for mark in marks:
             self._best.pop(mark, None)
 
@@ -83,7 +83,9 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record to settle, with the policy of a better link if one was found during the lease."""
+        """Return the record to settle; if a better link was found during the lease, the record gets the policy of this
+        link.
+        """
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record

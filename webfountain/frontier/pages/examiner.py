@@ -99,7 +99,7 @@ class Examiner:
         """Examine the fetch of a leased page. `prior` is the site's change rate, which is assumed for a page with a
         short history.
 
-        The call may take seconds, because it may read an unusual body in another process and an old copy from the disk.
+        The call may take seconds: another process may have to read the body, and the old copy is on the disk.
         """
         if fetched.status != 200:
             return self._unread(fetched, prior)

@@ -1,4 +1,4 @@
-"""Fetch a page again some seconds after a visit, to see which parts of it are noise (an extra visit).
+"""Visit a page again after some seconds (an extra visit), to see which parts of the page are noise.
 
 `noise_learner` can request an extra visit while a page is examined. When the visit is due, this stage puts the page on
 its site's immediate queue. The immediate queue is used because its URLs do not wait for the site's leased URLs, and a
@@ -57,8 +57,8 @@ class ExtraVisits(Stage):
         return found
 
     def _link(self, due: float, site: str, key: bytes) -> Link | None:
-        """Return a link to the page of an extra visit. Return None if the page was removed from the store or fetched
-        for another reason.
+        """Return a link to the page that gets an extra visit. Return None if the page was removed from the store or
+        fetched for another reason.
         """
         record = self._store.pages.get(site, key)
         return Link(record.url, site, key) if record is not None and record.due == due else None

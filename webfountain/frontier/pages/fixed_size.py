@@ -58,7 +58,7 @@ _DUPLICATE: Final = -inf
 
 
 class _Candidate(NamedTuple):
-    """A page with a copy that may be evicted. In sorted order, the least important page comes first."""
+    """A page that has a copy and may be evicted. In sorted order, the least important page comes first."""
 
     importance: float
     site: str

@@ -37,8 +37,8 @@ _ALL: Final = ""
 
 
 class NoiseReport(NamedTuple):
-    """What is known after a visit: the `parts` of the page and the `noise` of its site. `due` is the time of an extra
-    visit, or None.
+    """What the learner knows after a visit: the `parts` of the page, and the `noise` of its site. `due` is the time of
+    a requested extra visit, or None.
     """
 
     parts: list[PagePart]

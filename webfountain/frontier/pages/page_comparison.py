@@ -1,10 +1,9 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
-If the policy has rules about what counts as a change (`policy.counting`), only the lines that count are compared,
-otherwise the whole visible text. Both copies are parsed under the current rules. An edit of the rules alone never makes
-a page count as changed. A page's record has a digest of the compared lines, and a stamp that identifies the rules. If
-the rules were edited and the old copy cannot be read, the page does not count as changed, and its record gets a new
-digest.
+If the policy has rules about what counts as a change (`policy.counting`), only the lines that these rules select are
+compared. Both copies are parsed under the current rules. An edit of the rules alone never makes a page count as
+changed. A page's record has a digest of the compared lines, and a stamp that identifies the rules. If the rules were
+edited and the old copy cannot be read, the page does not count as changed, and its record gets a new digest.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 class ComparisonResult(NamedTuple):
     """What a comparison of two copies found. `counted` and `noise` are new values for the page's record. `due` is the
-    time of an extra visit, or None.
+    time of a requested extra visit, or None.
     """
 
     verdict: Comparison
@@ -78,7 +77,7 @@ class PageComparison:
         self._has_reported = False
 
     def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
-        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines that count."""
+        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines that later comparisons use."""
         self._learner.count_visit(fetched.fetch.site)
         return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
 
@@ -111,7 +110,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Learn noise from the two copies, then compare them without noise."""
+        """Learn noise from two copies of a page, then compare the copies without noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)

@@ -96,7 +96,7 @@ class _Progress(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Review:
-    """Reviews known pages, from where the last process stopped."""
+    """Reviews known pages, and continues where the last process stopped."""
 
     def __init__(self, store: FrontierStore, judge: Judge, *, pages: int = PAGES) -> None:
         self._store = store
@@ -111,7 +111,7 @@ class Review:
         self.moved: list[tuple[str, bytes]] = []
         """The caller must empty the list `moved`. The caller clears the list `moved`."""
         self.is_waiting = False
-        """True if the review can go on only when some leases have ended."""
+        """True if the review can continue only after some leases have ended."""
         self._again = False  # whether another round follows this one
         self._derivation: _Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
@@ -324,7 +324,7 @@ class Review:
         )
 
     def _next_site(self) -> None:
-        """Go to the next site, or end the round after the last site."""
+        """Continue the review with the next site, or end the round after the last site."""
         if self._site:
             self._progress = msgspec.structs.replace(self._progress, after=self._site)
         if not self._names:

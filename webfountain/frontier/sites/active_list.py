@@ -187,7 +187,7 @@ class ActiveList:
                 self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
-        """Process letters from other ants, activated sites, answers to claims, and the states of guests."""
+        """Process the letters from other ants, the activated sites, the answers to claims, and the states of guests."""
         if self.lending is not None:
             for letter in result.returned:
                 self.lending.returned(letter, batch)
@@ -214,8 +214,8 @@ class ActiveList:
                 self.sites.note(site, batch.at)
 
     def outrank(self, best: Mapping[str, float], batch: Batch) -> None:
-        """Give back leased pages that are less important than the best new page of their site. `best` contains, for
-        each site, the importance of its best new page.
+        """Give back the leases of pages that are less important than the best new page of their site. `best` contains,
+        for each site, the importance of its best new page.
         """
         for name, importance in sorted(best.items()):
             if (site := self.sites.by_name.get(name)) is not None and site.pages.outrank(importance, batch):
@@ -253,7 +253,7 @@ class ActiveList:
         self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
-        """After an edit of the policy or the blocks, give back all leased pages, because each must be judged again."""
+        """After an edit of the policy file or the blocks, give back all leases, because each page must be judged again."""
         for site in self.sites:
             site.pages.judge_again(batch)
             self.sites.note(site, batch.at)

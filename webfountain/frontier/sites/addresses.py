@@ -193,7 +193,7 @@ class Addresses:
         """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
 
         Return 0.0 if the fetch and its site were moved to another address, or else the seconds until the next attempt.
-        Return inf if another fetch must end first.
+        Return inf if the move must wait until another fetch ends.
         """
         there = self._group_at(place, address)
         if there is not group:

@@ -148,7 +148,8 @@ class Hand:
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
         """Add leased pages. If `full` is True, because the store may have more due pages, the maximum size of the hand
-        doubles."""
+        doubles.
+        """
         room = self._size
         if full:
             self._size = min(2 * self._size, self._largest)
@@ -174,7 +175,7 @@ class Hand:
         (self.urgent if self.held else self.files).append(robots)
 
     def hasten_files(self) -> None:
-        """Move an unsent request for robots.txt before all other requests."""
+        """Move an unsent request for robots.txt to the front of all requests."""
         waiting = _emptied(self.files)
         self.urgent.extend(fetch for fetch in waiting if fetch.kind == "robots")
         self.files.extend(fetch for fetch in waiting if fetch.kind != "robots")

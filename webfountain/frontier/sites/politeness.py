@@ -63,7 +63,7 @@ class Gate:
         """
 
     def take(self) -> None:
-        """Take the slot that has been open longest. Do not call this method before `opens_at`."""
+        """Take the slot that has been open the longest. Do not call this method before `opens_at`."""
         heapq.heappop(self._free)
         self.in_flight += 1
         self._note_change()
@@ -220,7 +220,7 @@ class SitePoliteness:
         return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
-        """Apply the Crawl-delay of a robots.txt. The delay begins with the fetch of robots.txt at the time `at`."""
+        """Apply the Crawl-delay of a robots.txt. The delay begins at the time `at`, when robots.txt was fetched."""
         self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
         self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
 

@@ -52,9 +52,9 @@ class RoundRobin(Generic[T]):
     """A ring that takes the next item from its members in turn, in O(log n) per turn. Members with an urgent item come
     first.
 
-    A member is ready, waits for a time, or has no item. If an urgent item is taken, its member keeps its place in the
-    ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as the end of
-    a fetch.
+    A member is ready, waits for a time, or has no item. If a member's urgent item is taken, the member keeps its place
+    in the ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as the
+    end of a fetch.
     """
 
     __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")

@@ -289,8 +289,8 @@ class ActiveSite:
         return True
 
     def add_immediate(self, leases: Iterable[Lease], batch: Batch) -> None:
-        """Put immediate URLs before all others. Each URL waits until robots.txt is known, and is requested only if
-        robots.txt allows it.
+        """Let immediate URLs be fetched before all other pages of the site. Each URL waits until robots.txt is known,
+        and is requested only if robots.txt allows it.
         """
         self.pages.add_immediate(leases)
         if self._state is State.ROBOTS:
@@ -395,9 +395,9 @@ def _weights(context: SiteContext, changes: SiteChanges, new: PageRecord) -> Seq
 def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
-    If the process that crawled the site died, the time of its last request is unknown, and the next request waits for a
-    full delay. After the store's server lost data, the previous process may send requests until its lease ends, and the
-    full delay begins at that time.
+    If the process that crawled the site died, nobody knows when the site got its last request, and the next request
+    waits for a full delay. After the store's server lost data, the previous process may send requests until its lease
+    ends, and the full delay begins at that time.
     """
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE

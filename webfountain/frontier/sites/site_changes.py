@@ -41,15 +41,13 @@ MOST_CLASSES: Final = 24
 source and directory.
 """
 _AGAIN: Final = 0.25
-"""A gone page whose request is put off is checked again after this share of the time since its last request."""
+"""If a gone page is put off, it is checked again after this share of the time since its last request."""
 _SITE: Final = ""
 """Name of the class that contains all URLs of the site."""
 
 
 class SiteChanges:
-    """Numbers of a site's page changes, first fetches, and gone pages that returned, and the time for which its pages
-    were observed.
-    """
+    """Counts of one site: its page changes, first fetches and returned gone pages, and the total time of observation."""
 
     __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
@@ -121,7 +119,7 @@ class SiteChanges:
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
 
     def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
-        """Return the time until which a due page must be put off, or None if the page may be requested now.
+        """Return the time until which a due page is put off, or None if the page may be requested now.
 
         A gone page is put off if fetches have become so expensive that another request is not yet worthwhile. If a page
         is put off, it is checked again later, because fetches may become cheaper.

@@ -236,7 +236,7 @@ class SiteFiles:
         return elsewhere
 
     def sitemap_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
-        """Pass a sitemap to the worker, or follow a redirect."""
+        """Pass a fetched sitemap to the worker, or follow its redirect."""
         hops = self._hops.pop(fetched.fetch.url, 0)
         if fetched.status == 200:
             batch.read_sitemap(fetched, of=self._place.name)

@@ -50,8 +50,8 @@ _BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refus
 class SitePages:
     """Leases and fetches of one site's pages, and its request for more leases (a refill).
 
-    A site has at most one refill at a time. A page is under way from the time it leaves the hand until `settled` counts
-    it.
+    A site has at most one open request for leases (a refill) at a time. A page is under way from the time it leaves the
+    hand until `settled` counts it.
     """
 
     __slots__ = (
@@ -171,7 +171,9 @@ class SitePages:
         self.refresh()
 
     def judge_again(self, batch: Batch) -> None:
-        """After an edit of the policy or the blocks, release the whole hand, because each page must be judged again."""
+        """After an edit of the policy file or the blocks, release all pages in the hand, because each page must be
+        judged again.
+        """
         batch.release(self._hand.flush())
         self.refresh()
         if self._sleeps or self.is_blocked(batch.at):

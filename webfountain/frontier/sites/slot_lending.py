@@ -135,8 +135,8 @@ class SlotLending:
         return frozenset(self._borrowed)
 
     def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
-        """Begin to use the slots that other ants lend, according to the last heartbeat. Stop using slots that are no
-        longer lent.
+        """Begin to use the slots that other ants lend to this ant, as read by the last heartbeat. Stop using slots that
+        are no longer lent.
 
         Fetches of a borrowed site are cancelled before the loan ends, because the ant's term ends no later than the
         loan.
@@ -160,7 +160,7 @@ class SlotLending:
                 self._enter(each, each.record, batch)
 
     def _ends_soon(self, loan: Loan, at: float) -> bool:
-        """Return whether a loan ends so soon that it must be given back now."""
+        """Return whether a loan ends so soon that its slots must be given back now."""
         return loan.ends_at < at + 2 * self._others.term.lease_s
 
     def _enter(self, borrowed: BorrowedSlots, record: SiteRecord, batch: Batch) -> None:

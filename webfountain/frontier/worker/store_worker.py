@@ -384,7 +384,7 @@ class SharedCounts(StoreCounts):
         return self._known
 
     def last(self) -> Statistics:
-        """Return the last known counts, or compute the counts if there are none yet."""
+        """Return the last known counts of pages and sites, or compute these counts if none are known."""
         if self._known is None:
             self._known = self._census.statistics()
         return self._known
