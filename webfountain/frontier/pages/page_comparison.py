@@ -77,7 +77,7 @@ class PageComparison:
         self._has_reported = False
 
     def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
-        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines that later comparisons use."""
+        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines to compare."""
         self._learner.count_visit(fetched.fetch.site)
         return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
 

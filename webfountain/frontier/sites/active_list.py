@@ -253,7 +253,7 @@ class ActiveList:
         self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
-        """After an edit of the policy file or the blocks, give back all leases, because each page must be judged again."""
+        """After an edit of the policy file or the blocks, give back all leases: each page must be judged again."""
         for site in self.sites:
             site.pages.judge_again(batch)
             self.sites.note(site, batch.at)

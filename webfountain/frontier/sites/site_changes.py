@@ -47,7 +47,7 @@ _SITE: Final = ""
 
 
 class SiteChanges:
-    """Counts of one site: its page changes, first fetches and returned gone pages, and the total time of observation."""
+    """Counts of one site: page changes, first fetches and returned gone pages, and the total time of observation."""
 
     __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
 
