@@ -13,7 +13,7 @@ that finds none lowers it. Through the activity, one fetch changes the urgency o
 step of a change is unknown, so the change is divided among the steps between two fetches, in proportion to the hazard.
 After each batch of fetches, the changes of the last `WINDOW` steps are divided anew, by expectation maximisation.
 
-A `Memory` stores the state of a site between uses, in about 500 bytes per section.
+Between two batches of fetches, a `Memory` stores the state of a site, in about 500 bytes per section.
 
 Time is counted in whole steps; in a crawl, a step is a fraction of the time between two visits. For each page the
 caller stores five values: its section, the step of its last fetch, `events`, `exposure` and `before`.
@@ -113,7 +113,7 @@ class Memory:
         return cls(step, np.zeros((2, 1), dtype=np.int32), rows, np.zeros((0, 4)))
 
     def grown(self, parents: Sequence[int]) -> Memory:
-        """Return a memory extended by new sections, each with the rate and the past activity of its parent."""
+        """Return the state extended by new sections, each with the rate and the past activity of its parent."""
         tree, rows = self.tree, self.rows
         more = np.array(parents, dtype=np.int32)
         for parent in more.tolist():

@@ -60,7 +60,7 @@ class Pool:
     share: Array
 
     def plus(self, owner: Ints, share: Array) -> Pool:
-        """Return the pool extended by the given schedules."""
+        """Return the pool of schedules, extended by the given ones."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
@@ -199,7 +199,7 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """Return the pool extended by the best calendars at several constant prices."""
+    """Return the pool of schedules, extended by the best calendars at several constant prices."""
     b = growth_path(instance, np.zeros(instance.T))
     waits = waiting_costs(instance, b)
     for price in np.geomspace(1e-3, instance.T, _RUNGS):
@@ -208,7 +208,9 @@ def _ladder(instance: Instance, pool: Pool) -> Pool:
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
-    """Solve the linear program and add calendars by its prices, until the value of the program meets the bound."""
+    """Solve the linear program and add the best calendars at its prices, until the value of the program meets the
+    bound.
+    """
     k, b = master.instance, master.b
     waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
@@ -277,8 +279,8 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
 def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return the inequality rows and the equality rows.
 
-    The inequalities are the capacity (1) and z[t] <= n[t-1] (6). The equalities say that the weights of a bucket sum to
-    1, and that the balance (3) holds.
+    The inequalities are the capacity (1) and z[t] <= n[t-1] (6). The equalities say that the weights of a bucket's
+    schedules sum to 1, and that the balance (3) holds.
     """
     k, m, T = master.instance, pool.owner.size, master.instance.T
     pages = pool.share * master.b[:-1][:, pool.owner]

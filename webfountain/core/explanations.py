@@ -43,7 +43,7 @@ HALF: Final = 2000.0
 DECIDED: Final = 0.98
 """If one explanation has more than this weight, the other is not computed."""
 _LEAST_CHANCE: Final = 1e-4
-"""Smallest probability assumed for a result, so that no single fetch outweighs all others."""
+"""Lower limit of the predicted probability of a fetch result, so that no single fetch outweighs all others."""
 
 
 class TrustInSections(NamedTuple):

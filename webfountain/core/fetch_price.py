@@ -1,13 +1,13 @@
 """The price of a fetch: a page is fetched only if the fetch is expected to save at least this much obsolete time. The
 price is the Lagrange multiplier of the budget of fetches.
 
-A page is due when its urgency reaches the price. With a price, a site chooses among its own pages, and no sort over all
-sites is needed. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop
-finds the price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the
-price falls. If more pages are due than can be fetched soon, the price rises.
+A page is due when its urgency reaches the price. With a price, each site chooses among its own pages, and the pages of
+all sites need not be sorted together. With one price for all sites, the budget goes to the most urgent pages of all
+sites. A control loop finds the price at which the budget is spent. If fewer fetches are made than planned because too
+few pages are due, the price falls. If more pages are due than can be fetched soon, the price rises.
 
-In an optimal division, one more fetch gains the same in every bucket, so the price sets how often each bucket is
-visited.
+If fetches are divided optimally, one more fetch gains the same in every bucket, so the price determines how often each
+bucket is visited.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
 *Tractable near-optimal policies for crawling*, PNAS 2018.
@@ -27,7 +27,7 @@ __all__ = ["MOST_AHEAD", "TOLERANCE", "Price", "interval_of_rest", "intervals_at
 
 LEAST_AHEAD: Final = 0.5
 MOST_AHEAD: Final = 3.0
-"""The price rises if more pages wait than this multiple of the fetches planned between two checks."""
+"""The price rises if the number of waiting pages exceeds this multiple of the fetches planned between two checks."""
 TOLERANCE: Final = 0.03
 """The price falls if the number of missed fetches exceeds 1 + `TOLERANCE` * (planned fetches)."""
 _FALL: Final = 0.8

@@ -102,7 +102,7 @@ class Belief(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BeliefTotal(msgspec.Struct, array_like=True):
-    """Sum of the beliefs about all sites."""
+    """Sums of the estimates for all sites."""
 
     origin: float
     pages: float = 0.0
@@ -111,7 +111,7 @@ class BeliefTotal(msgspec.Struct, array_like=True):
     square: float = 0.0
 
     def replace(self, old: Belief | None, new: Belief) -> None:
-        """Replace the belief about a site; `old` is None for a new site."""
+        """Replace the estimates for a site in the sums; `old` is None for a new site."""
         if old is not None:
             self._add(old, -1.0)
         self._add(new, 1.0)
@@ -193,7 +193,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
             after = since
 
     def observe(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
-        """Update the running cycle with the current belief. Call `observe` often, after the calls of `visit`.
+        """Update the running cycle with the current numbers of obsolete and known pages. Call `observe` often, after
+        the calls of `visit`.
 
         Parameters
         ----------
@@ -278,7 +279,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
 
 class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
-    """The forecast and the beliefs that a crawl stores."""
+    """The forecast and the estimates that a crawl stores."""
 
     forecast: CycleForecast
     standing: BeliefTotal

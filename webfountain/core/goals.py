@@ -53,8 +53,9 @@ class PageClasses:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Fetches per second that a goal needs and the resulting out-of-date share, and both values for `LESS` times as
-    many fetches."""
+    """Fetches per second that a goal needs, the resulting out-of-date share, and both numbers for `LESS` times the
+    fetches.
+    """
 
     fetches_per_s: float
     share: float

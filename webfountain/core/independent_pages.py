@@ -36,7 +36,7 @@ COLUMNS: Final = 3
 """
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
-"""Weight of a new site's prior, in pages."""
+"""The first prior of a site counts as much as this many pages."""
 _TINY: Final = 1e-300
 
 
@@ -63,7 +63,7 @@ class PageRates:
         likelihood -= likelihood.max(axis=1, keepdims=True)
         chances = np.exp(likelihood) * prior
         self.chances = chances / np.maximum(chances.sum(axis=1, keepdims=True), _TINY)
-        """(pages, rates) probability that a page has a rate."""
+        """Probability of each rate for each page, (pages, rates)."""
 
     def changed(self, age: Array) -> Array:
         """Return the probability that each page changed within `age` steps."""

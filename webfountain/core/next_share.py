@@ -42,7 +42,7 @@ HALF: Final = 12.0
 KEPT: Final = 64
 """Largest number of cycles that are stored."""
 PRIOR_CYCLES: Final = 2.0
-"""Weight of the prior distribution, in cycles."""
+"""The prior distribution counts as much as this many cycles."""
 USUAL_SHARE: Final = 0.003
 USUAL_HITS: Final = 0.03
 """Centre of the regression: usual obsolete share, and usual share of fetches that find a change."""
@@ -52,7 +52,7 @@ WITHIN: Final = 1.9
 `USUAL_SHARE`. `WITHIN` is the spread of a collection's cycles around its usual share.
 """
 SPREADS: Final = 3.0
-"""Weight of the priors `WITHIN` and `NOISE`, in cycles."""
+"""The priors `WITHIN` and `NOISE` count as much as this many cycles."""
 ERROR: Final = 0.35
 """Standard deviation of the error in the logarithm of a past cycle's share."""
 SLOPES: Final = (0.0, 0.3, 0.4)
@@ -237,7 +237,7 @@ def _student(deviate: float, free: float) -> float:
     """Return the quantile of Student's t with `free` degrees of freedom that corresponds to the normal quantile
     `deviate`.
 
-    The error is at most 1 % for `free` >= 3.
+    The error of the approximation is at most 1 % for `free` >= 3.
 
     Source: Abramowitz & Stegun 26.7.5.
     """

@@ -3,7 +3,7 @@
 A part of a page is a position, an order or a line (`line_differences`). After a part has differed, the next comparison
 of the page shows whether the part differed *again* or *rested* (stayed the same). A part that only its author edits
 usually stays the same at the next comparison. One difference proves nothing, even between two visits a few seconds
-apart. For each part, the verdicts of all pages of a site are added up.
+apart. For each part, the results of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.

@@ -2,8 +2,8 @@
 
 SLSQP runs on a working set of fractions and starts from a mixture of calendars (`calendars`). With at most 16 buckets,
 SLSQP runs on all fractions too, and the better plan is kept. With ``quality="high"``, the optimiser restarts near the
-best plan, to find plans with fewer partly crawled buckets. Before its objective is reported, a plan is repaired to
-satisfy the capacity exactly.
+best plan, to find plans with fewer partly crawled buckets. Before the objective of a plan is reported, the plan is
+adjusted to fit the capacity exactly.
 
 The same instance and seed give the same plan.
 
@@ -43,10 +43,10 @@ class Solution:
     """A plan with its objective, bound and prices.
 
     ``x`` (T, B) and ``z`` (T,) are pages; ``f`` and ``g`` are the corresponding fractions. ``excess`` is crawling time
-    above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of all plans with this z. ``gap``
-    is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the uniform plan.
-    ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective per second of
-    additional capacity.
+    above the capacity (0 up to rounding). ``bound`` is a lower bound on the objective of all plans with the same ``z``.
+    ``gap`` is (objective - bound) / objective. ``status`` is "solved", or "fallback" if no solver improved on the
+    uniform plan. ``message`` names the method that found the plan. ``prices`` (T,) are the reductions of the objective
+    per second of additional capacity.
     """
 
     x: Array

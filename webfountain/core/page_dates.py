@@ -43,8 +43,8 @@ SMALL: Final = 3.0
 """If fewer pages of a site than this have dates, the dates count even if all are later than our copies."""
 _UNLISTED, _LISTED, _DATED = range(3)
 _SURE: Final = 0.01
-"""When a ratio is learned, probabilities of change below this limit are raised to it. Without a lower limit, one change
-of a very stable page could outweigh all other fetches.
+"""When a ratio is learned, smaller probabilities of change are raised to this limit, so that no single change outweighs
+all other fetches.
 """
 _TINY: Final = 1e-9
 

@@ -23,7 +23,7 @@ class Signals:
     history: bool = True
     """Also estimate a rate for each page from its own checks; if False, every page has the rate of its section."""
     independent: bool = True
-    """Explain changes by independent pages as well (`explanations`); if False, by sections alone."""
+    """Explain changes also by pages that change independently (`explanations`); if False, only by sections."""
     forgetting: bool = True
     """Let observations lose weight with age (`memory`); if False, they never lose weight."""
     memory: float = 250.0

@@ -1,7 +1,7 @@
 """Caches of recently seen URLs. A cache answers for most links of a page without a query to the store.
 
-A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the missing URLs and adds them.
-A crawl uses LRU. `lab.simulate.url_caches` has other caches for comparison.
+A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the URLs that it does not
+contain yet, and adds them. A crawl uses LRU. `lab.simulate.url_caches` has other caches for comparison.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["BYTES_PER_URL", "LruCache", "entries_within", "hit_rate"]
 
 BYTES_PER_URL: Final = 224
-"""Largest memory of one entry, bytes."""
+"""Largest memory use of one cache entry, in bytes."""
 
 
 def entries_within(size_bytes: int) -> int:

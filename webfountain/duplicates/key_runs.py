@@ -2,7 +2,7 @@
 
 A *run* is a memory-mapped file of sorted keys, each with a record number. The keys of new pages are in memory
 (`RecentKeys`) until those of about ten thousand pages become a run. A thread merges runs of similar length, so that few
-runs remain. The file `INDEX` names the current runs, and is replaced in one step. If `INDEX` or a run is lost, all runs
+runs remain. The file `INDEX` names the current runs, and is replaced atomically. If `INDEX` or a run is lost, all runs
 are built again from the records (`index`).
 """
 

@@ -96,7 +96,7 @@ class RecordFiles:
         return os.fstat(self._records).st_size // RECORD.itemsize
 
     def read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
-        """Return the records with the given numbers, except numbers without a record."""
+        """Return the records with the given numbers; numbers without a record are left out."""
         size = RECORD.itemsize
         found = [os.pread(self._records, size, number * size) for number in numbers]
         return np.frombuffer(b"".join([each for each in found if len(each) == size]), dtype=RECORD)

@@ -20,7 +20,7 @@ _POINTS = 400
 
 
 def draw_hot_pages(curves: Mapping[str, npt.NDArray[np.float64]], folder: Path, model: str) -> list[Path]:
-    """Draw the share of hot pages over the share of the crawl, one curve per ordering, and return the paths.
+    """Draw the share of hot pages found against the share of the web crawled, a curve per ordering; return the paths.
 
     Raises InputError when matplotlib is not installed or the folder cannot be written.
     """
@@ -35,7 +35,7 @@ def draw_hot_pages(curves: Mapping[str, npt.NDArray[np.float64]], folder: Path, 
 
 
 def draw_miss_rates(rates: Mapping[str, Mapping[str, float]], folder: Path) -> list[Path]:
-    """Draw the miss rate over the cache size and return the paths.
+    """Draw the miss rate against the cache size and return the paths.
 
     A second panel shows the miss rates relative to MIN.
 

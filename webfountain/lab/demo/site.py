@@ -151,7 +151,7 @@ class WebSite:
 
 
 class _Links(dict[int, bytes]):
-    """The random links of a site by number; each link is a piece of HTML at the end of a paragraph."""
+    """The random links of a site by link number; each link is a piece of HTML at the end of a paragraph."""
 
     def __init__(self, site: WebSite, draw: Draws) -> None:
         super().__init__()

@@ -56,7 +56,7 @@ ABLATIONS = {
     "fountain-forgetting": Signals(forgetting=False),
     "fountain-independent": Signals(independent=False),
 }
-"""The policy `fountain`, and its variants, each without one signal."""
+"""The policy `fountain`, and variants of it that each ignore one signal."""
 
 IMPORTANCE = "fountain+importance"
 """The policy that weighs urgency by the importance of the page."""

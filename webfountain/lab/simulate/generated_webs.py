@@ -65,7 +65,7 @@ def _two_classes(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace
 
 
 def _abrupt(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """In the middle of the trace, pages with different change rates exchange these rates."""
+    """Halfway through the trace, the pages' change rates are shuffled at random."""
     rates = _rates(rng, pages)
     by_day = np.where(np.arange(days)[:, None] < days // 2, rates, rng.permutation(rates))
     return _trace(_drawn(rng, by_day, days))
@@ -104,7 +104,7 @@ def _bursts(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
 
 
 def _dead_links(rng: np.random.Generator, pages: int, days: int) -> ChangeTrace:
-    """Pages change independently, and three times as many URLs exist for less than a day."""
+    """Pages change independently; for each of them, there are three other URLs that exist for less than a day."""
     live = _trace(_drawn(rng, np.minimum(_rates(rng, pages), 0.5), days))
     dead = pages * _DEAD_PER_LIVE
     at = rng.integers(0, days, dead)

@@ -69,7 +69,7 @@ class Ordering(Protocol):
 
 
 class _UnrankedOrdering:
-    """The common part of all orderings that do not rank."""
+    """Base class of the orderings that compute no ranking."""
 
     def __init__(self, seen: CrawledGraph) -> None:
         self._seen = seen

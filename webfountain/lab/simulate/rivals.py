@@ -55,7 +55,7 @@ class Fetches(NamedTuple):
     tau: Pages
     """Days since the previous fetch, or since the page was born."""
     first: Flags
-    """True if there was no copy before."""
+    """True if the page had no copy before the fetch."""
     changed: Flags
     """True if the page was obsolete, or if the fetch brought its first copy."""
     gone: Flags

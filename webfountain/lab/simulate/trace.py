@@ -50,7 +50,7 @@ class ChangeTrace:
     kind: npt.NDArray[np.int8]
     """(e,) ADDED, MODIFIED or DELETED."""
     days: int
-    """Length of the window, in days."""
+    """Length of the traced time, in days."""
 
 
 def start_of(date: str) -> int:
