@@ -93,7 +93,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     freshness_high: float | None
     """Upper end of the 80 % interval of the freshness; None without a forecast."""
     freshness_cycles: float | None
-    """Number of cycles on which the forecast is based."""
+    """Number of past planning cycles on which the forecast is based."""
     freshness_at: float | None
     limit: str | None
     """What limits the rate of fetches, as the crawl last reported."""
@@ -104,7 +104,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     changes: int
     pages_per_second: float
     period_s: float
-    """Length of a time period, in seconds."""
+    """Length of each time period of the plan, in seconds."""
     plan: str | None
     """The current plan, in words."""
     domains: DomainShareAnswer | None = None

@@ -103,11 +103,13 @@ class LeasedUrl:
         links: Sequence[str] = (),
         seconds: float | None = None,
     ) -> str | None:
-        """Report the answer to the request. Return the page's outcome as a word (new, changed, same, gone, failed, …).
+        """Tell the frontier how the server answered the request. Return the page's outcome as a word (new, changed,
+        same, gone, failed, …).
 
         Parameters
         ----------
-        body : after content decoding links : further links that are not in the page's HTML; they may be out of scope
+        body : after content decoding
+        links : further links that are not in the page's HTML; they may be out of scope
         seconds : duration of the request; by default the time since the lease was given
 
         Raises
@@ -121,7 +123,7 @@ class LeasedUrl:
         return await self._frontier.land(fetched, links)
 
     async def fail(self, error: FetchError, *, seconds: float | None = None) -> str | None:
-        """Report the reason why the request got no answer. The frontier offers the URL again later."""
+        """Tell the frontier why the request got no answer. The frontier offers the URL again later."""
         return await self._frontier.land(self._fetched(seconds, error=error), ())
 
     def _fetched(

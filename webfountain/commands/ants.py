@@ -211,8 +211,8 @@ class AntProcesses:
 
     Parameters
     ----------
-    shares : maximum number of pages of each ant, None without a limit; one ant is started per entry on_stop : called at
-    the first signal
+    shares : maximum number of pages of each ant, None without a limit; one ant is started per entry
+    on_stop : called at the first signal
     """
 
     def __init__(

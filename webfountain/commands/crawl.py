@@ -286,7 +286,7 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
 
 
 class _PrintedOnce(logging.Filter):
-    """Log filter that drops critical errors, because `cli.main` prints the error that ended the crawl."""
+    """A logging filter that drops critical errors, because `cli.main` prints the error that ended the crawl."""
 
     _OURS: ClassVar = ("webfountain.crawl.engine", "webfountain.crawl.scheduler", "webfountain.crawl.worker_thread")
 

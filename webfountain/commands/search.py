@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["index", "search"]
 
 _RETRY_S: Final = 2.0
-"""Pause before the next attempt to open a store, in seconds."""
+"""Length of the pause between two attempts to open a store, in seconds."""
 
 
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")

@@ -1,8 +1,8 @@
 """The encoding of a body, chosen by the same rules as in browsers.
 
-The byte order mark decides the encoding, else the Content-Type, else the declaration in the body. The default is UTF-8.
-Labels are looked up in the WHATWG Encoding Standard, so a body cannot select a Python codec that is no charset. Unknown
-labels are ignored, and decoding never fails.
+The byte order mark decides the encoding, else the Content-Type, else the declaration in the body. The default encoding
+is UTF-8. Labels are looked up in the WHATWG Encoding Standard, so a body cannot select a Python codec that is no
+charset. Unknown labels are ignored, and decoding never fails.
 
 Source: Encoding Standard, section 4.2 (labels); HTML Standard, section 13.2.3.2 (a declared UTF-16 means UTF-8).
 """

@@ -1,4 +1,4 @@
-"""Extractors read title, text and links of a body. Each media type has an extractor.
+"""An extractor reads the title, text and links of a body. Each media type has an extractor.
 
 HTML, XML and plain text have built-in extractors (`document`). A policy file names further extractors by media type
 (`content.extractors`)::

@@ -1,6 +1,6 @@
 """Detect a page's language from its letters, from frequent words, and from its declaration.
 
-Some writing systems, such as Greek and Thai, decide the language by themselves. Languages that share a writing system
+Some writing systems, such as Greek and Thai, are enough to identify the language. Languages that share a writing system
 are told apart by their stop words. The declared language (``lang``) counts only for very short texts, because many
 declarations are wrong.
 """
@@ -52,7 +52,7 @@ LANGUAGES: Final = frozenset(_WORDS) | {language for language, _ in _SCRIPTS}
 """Languages that can be detected, ISO 639-1."""
 
 _SAMPLE: Final = 8_000
-"""Number of characters of a text that are examined."""
+"""Number of characters that are examined in a text."""
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _FEWEST_WORDS: Final = 12
 _LEAST_SHARE: Final = 0.12

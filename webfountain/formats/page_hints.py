@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_HINTED_TEXT", "hint_of_page", "hint_of_redirect"]
 
 MAX_HINTED_TEXT: Final = 2000
-"""Maximum length of a page's text for which hints are searched, characters."""
+"""Maximum length of a text that is searched for hints, in characters."""
 _SHORT_TEXT: Final = 400
 """A page with at least this number of visible characters gets no hint."""
 _SEARCHED_BYTES: Final = 50_000

@@ -42,7 +42,7 @@ _BLANKS: Final = re.compile(r"[^\S\x1e\x1f]+")
 
 
 class PageReading(msgspec.Struct, frozen=True):
-    """A copy that was prepared for a reader: title, text in the requested format, and metadata."""
+    """The content of a copy, prepared for people or indexes: title, text in the requested format, and metadata."""
 
     title: str | None
     text: str

@@ -1,7 +1,7 @@
 """The lines of a page that the crawl compares to detect changes, each with its place in the page.
 
-A policy says which elements count (`ReadingRules`). `core.noise` learns in which places a page differs at each visit;
-changes in these places are ignored. A line is the text of a block, a row of a table or a line of code.
+A policy says in which elements changes count (`ReadingRules`). `core.noise` learns in which places a page differs at
+each visit; changes in these places are ignored. A line is the text of a block, a row of a table or a line of code.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 ALWAYS_COUNTS: Final = 0
-"""Place of every line that the policy's `change.always` selects: a change of such a line always counts."""
+"""The place of every line that the policy's `change.always` selects: a change of such a line always counts."""
 _MARK: Final = "data-webfountain-always"
 _DIGIT: Final = re.compile(r"\d")
 _LONGEST_REMEMBERED: Final = 200

@@ -225,7 +225,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the crawl delay and the rules without duplicates, within the limits."""
+    """Yield the crawl delay and the rules, without duplicates and reduced to the limits."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

@@ -1,8 +1,8 @@
 """The journal of a link log: a file with the rows that are not in a segment yet.
 
-A row is written to the journal before its page is settled, and stays there until a segment contains it. A kill or a
-full disk does not lose the row of a settled page. If a process is killed, the next process that opens the log moves the
-rows in its journal into a segment.
+A row is written to the journal before the store records the fetch, and stays there until a segment contains it. Once
+the store has recorded a fetch, neither a kill nor a full disk can lose the fetch's row. If a process is killed, the
+next process that opens the log moves the rows in its journal into a segment.
 
 Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
 and the number of lost bytes is logged.
@@ -48,7 +48,7 @@ NOFOLLOW: Final = 1
 REDIRECT: Final = 2
 UNFOLLOWED: Final = 4
 """Flags of a link, which can be combined by ``|``. NOFOLLOW: the page asks not to follow the link. REDIRECT: the page
-redirects to the target. UNFOLLOWED: the policy refuses the link, or its page is a duplicate."""
+redirects to the target. UNFOLLOWED: the policy refuses the link, or the page with the link is a duplicate."""
 _SUFFIX: Final = ".rows"
 _frame: Final = struct.Struct("<II")
 """Format of the length and the CRC-32 that precede each row."""

@@ -1,7 +1,7 @@
 """Look up the links from and to single pages in the link log.
 
-A lookup reads at most `MOST_ROWS` rows and `MOST_NAMES` names of the log, the newest rows first. A lookup also reads
-the journals of running crawls.
+A lookup reads at most `MOST_ROWS` rows, the newest first, and at most `MOST_NAMES` URLs from the files of names. A
+lookup also reads the journals of running crawls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["LinkLookup", "LoggedLink", "LoggedLinks"]
 MOST_ROWS: Final = 200_000
 """Largest number of rows that one lookup reads."""
 MOST_NAMES: Final = 2_000_000
-"""Largest number of names that one lookup reads."""
+"""Largest number of URLs that one lookup reads from the files of names."""
 _BATCH: Final = 20_000
 _COLUMNS: Final = ["source", "site", "time", "targets", "target_sites", "flags"]
 

@@ -1,7 +1,7 @@
 """Completeness of a link log: every page fetched after a recorded time has a row, even if files were damaged.
 
-Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. Each fetch that
-finds a page changed adds a row to the log. An unchanged page is logged again if its row may be missing
+Rows of earlier fetches are missing if a file was damaged, or if the log is younger than its crawl. If a fetch finds
+that a page has changed, a row is added to the log. An unchanged page is logged again if its row may be missing
 (`pages.examiner`).
 
 `mend` repairs a log. `mend` moves unreadable files to the folder `damaged`, and replaces a missing shard with an empty
@@ -64,8 +64,8 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Record `at` as the time from which the log is complete, unless the log already states a time. Log a warning if
-    the file with this time is damaged or lost."""
+    """Record `at` as the time from which the log is complete, unless the log already states a time. If the file with
+    this time is damaged or lost, log a warning."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)

@@ -129,7 +129,7 @@ class PolicyWeights:
         return (self._words.promise(topic.query, page.url, ""),)
 
     def _relative(self, name: str, values: Array) -> Array:
-        """Return the values of a score, divided by its running mean."""
+        """Return the values of a score, divided by the running mean of the score."""
         share = min(1.0, len(values) / _MEMORY)
         mean = self._means.get(name)
         mean = float(values.mean()) if mean is None else mean + share * (float(values.mean()) - mean)

@@ -146,7 +146,7 @@ class Rankings:
         return True
 
     def _refresh_completeness(self) -> None:
-        """Update `complete_since` from the log, because a repair may have changed it."""
+        """Read `complete_since` from the log again, because a repair of the log may have changed this time."""
         from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
         from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
 

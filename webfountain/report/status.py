@@ -52,8 +52,8 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
     """Return the share of fresh pages, from the crawl's last forecast or else from the change rates of the pages.
 
     `failing` is the share of pages that failed at their last fetch; these pages do not count as fresh.
-    `freshness_cycles` is the number of past cycles on which the forecast is based. `freshness_at` is the time of the
-    forecast, or None without a forecast.
+    `freshness_cycles` is the number of past planning cycles on which the forecast is based. `freshness_at` is the time
+    of the forecast, or None without a forecast.
     """
     kept = published(store.board.value(FORECAST))
     outlook = None if kept is None else kept.forecast.now()

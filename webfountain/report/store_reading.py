@@ -89,7 +89,8 @@ def every_site(store: FrontierStore, *, after: str = "") -> Iterator[SiteRecord]
 
 
 def every_change(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
-    """Yield the entries of the change log after a cursor. Each entry is yielded with the cursor after the entry."""
+    """Yield the entries of the change log after a cursor. Each entry comes with the cursor from which a reader
+    continues after it."""
     while batch := store.changes.after(cursor, _ENTRIES_AT_ONCE):
         yield from batch
         cursor = batch[-1][0]

@@ -1,7 +1,7 @@
 """What policies and robots.txt decide about one URL, as data and as sentences.
 
 The decisions follow from the policy file and from the site's record in the store, even during a crawl. An `Explanation`
-contains them, together with the path of links from a seed (`seed_path`).
+contains the decisions, and the path of links from a seed (`seed_path`).
 """
 
 from __future__ import annotations

@@ -80,8 +80,8 @@ def examine_store(
 
     Parameters
     ----------
-    places : folder of copies by ant, if there are several ants beside : whether ants are crawling; counts are then not
-    compared
+    places : folder of copies by ant, if there are several ants
+    beside : whether ants are crawling; counts are then not compared
 
     Raises
     ------
@@ -120,7 +120,7 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """For each lost copy, make its page due. Return the number of pages."""
+    """For each lost copy, make its page due. Return the number of these pages."""
     many = 0
     for each in lost:
         site, key = site_of(each.url), fingerprint(each.url)

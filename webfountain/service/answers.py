@@ -95,7 +95,7 @@ class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query parameters for the list of sites."""
 
     sort: SiteOrder = "name"
-    """Order of the list, such as `pages` for the sites with the most pages first."""
+    """Sort order of the sites, such as `pages` for the sites with the most pages first."""
     after: Annotated[
         str, Meta(max_length=2100, description="`next` of the previous part, or with the order `name` a site.")
     ] = ""

@@ -126,7 +126,7 @@ def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
 
 
 def strip(title: str, marks: Sequence[bool]) -> Markup:
-    """Return a row of small bars, one for each of `marks`. A bar for True is twice as high as a bar for False."""
+    """Return a chart with one small bar for each of `marks`. A bar for True is twice as high as a bar for False."""
     parts = [
         Markup('<rect class="bar s{}" x="{}" y="{}" width="12" height="{}"/>').format(
             int(not mark), number * 16 + 2, 4 if mark else 16, 24 if mark else 12
