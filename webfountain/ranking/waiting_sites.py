@@ -53,7 +53,7 @@ class WaitingSites:
         return len(self._waiting)
 
     def refresh(self) -> None:
-        """Load the scores of a new ranking, and drop the importance that links have added since the previous ranking."""
+        """Load the scores of a new ranking, and drop the importance that links have added since the last one."""
         if self._scores is not None and self._scores.refresh():
             self._gained.clear()
 
