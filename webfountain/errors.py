@@ -101,8 +101,8 @@ class StoreBound(StoreError):
 
 
 class RepositoryError(WebfountainError):
-    """A page's copy could not be written or read. A page without its copy is not settled, and is fetched again when the
-    disk works.
+    """A page's copy could not be written or read. A page whose copy was not written is not settled, and is fetched
+    again when the disk works.
     """
 
 

@@ -183,7 +183,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     duplicate_of: str | None = None
     """URL of the page of which this page is a duplicate, or None."""
     source: bytes = b""
-    """The page through which this page was found: its eight-byte key, then its site if that is another site."""
+    """Key (eight bytes) of the page through which this page was found, then that page's site if it differs."""
     target: str | None = None
     """Canonical URL to which the last fetch was redirected, or None."""
     hint: Hint | None = None
@@ -202,7 +202,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of adding a batch of links: how many URLs are new, and how many were known or repeated in the batch."""
+    """Result of adding links: how many URLs are new, and how many are known to the store or occur twice."""
 
     new: int
     known: int
@@ -424,7 +424,7 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     record: SiteRecord
     lost_by: str | None = None
     """The ant from which the site was taken over, or None if no other ant held the site. `LOST_LIFE` means that an
-    unknown ant may crawl the site until `until`, because the server lost its newest data."""
+    unknown ant may crawl the site until the time `until`, because the server lost its newest data."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):

@@ -3,7 +3,7 @@
 Scrapy's components for offsite links, robots.txt, depth, URL length and duplicates are switched off, because the
 frontier does this work. The components for compression, timeouts and the User-Agent are switched off, because the
 download handler does this work. Switched-off components are removed from Scrapy's ``*_BASE`` settings. Scrapy would
-still import a component that is only set to None; such imports took a fifth of a start's CPU time.
+still import a component that is only set to None; such imports took a fifth of the CPU time at the start of a crawl.
 
 REMOTE_CONTROL_ENABLED is off; otherwise, Scrapy 2.19 starts a server on loopback that runs any Python code
 sent to it.

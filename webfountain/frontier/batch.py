@@ -193,7 +193,7 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was read: the site that lists it, and the further sitemaps that it lists."""
+    """A sitemap that was read: the site that lists the sitemap, and the further sitemaps in it."""
 
     site: str
     children: list[str]
@@ -237,7 +237,7 @@ class BatchResult:
     voided: frozenset[tuple[str, int]] = frozenset()
     """Site and token of each site lease that ended because the store's server lost data."""
     set_backs: int = 0
-    """How many times so far the store's server was found to have lost data."""
+    """Number of known data losses of the store's server."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)

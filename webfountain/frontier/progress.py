@@ -51,8 +51,8 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Largest burst after a pause, as a share of the fetches that the budget allows per period."""
 _STALL_S: Final = 5.0
-"""After a stall, the process makes up for up to this many seconds of missed fetches, but at most the share _STALL_SHARE
-of a period.
+"""After a stall, the process makes up for at most this many seconds of missed fetches, and at most the share
+_STALL_SHARE of a period.
 """
 _STALL_SHARE: Final = 0.2
 

@@ -28,7 +28,7 @@ TOLERANCE: Final = 0.2
 """Largest tolerated difference between the ant's clock and the server's, as a share of the heartbeat interval."""
 MOST_BACK_S: Final = 60.0
 """If the server's clock is set back, the ant's time stands still until that clock has caught up. If the server's clock
-is set back by more than this, in seconds, the ant ends instead.
+is set back by more than this, in seconds, the ant ends.
 """
 
 

@@ -61,7 +61,7 @@ class Orders:
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """The `add` methods, each with its order."""
+        """The `add` methods, each with the `Order` to which it belongs."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -103,7 +103,7 @@ class Stage:
         """Add to the store the requests of a batch and the links in its sitemaps."""
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        """Do the feature's work that must follow the settlement of all pages in the batch."""
+        """Do the work that must wait until all pages of the batch are settled."""
 
     def before_park(self, batch: Batch) -> None:
         """Save what is known about the sites that are about to be parked."""

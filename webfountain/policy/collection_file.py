@@ -66,8 +66,8 @@ AT_NEXT_START: Final = (
 )
 """Tables and keys whose edits take effect only at the next start, because a running crawl cannot change them."""
 _WEIGHING: Final = "policies (score, topic)"
-"""Entry of `Edit.waits` for edited scores and topics, which take effect only at the next start if the crawl has no
-ranking.
+"""Entry of `Edit.waits` for edited scores and topics: if the crawl has no ranking, these edits take effect only at the
+next start.
 """
 _Stamp = tuple[int, int, int] | None
 

@@ -1,7 +1,7 @@
 """Compile the rules of a policy that decide which differences between two copies of a page count as a change.
 
-When two copies are compared, the parts that do not count are removed from both. The current rules are applied even to
-the old copy, so that an edited rule does not look like a changed page.
+Before two copies of a page are compared, the parts whose changes do not count are removed from both. The current rules
+are applied even to the old copy, so that an edited rule does not look like a changed page.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, text: str) -> str:
-        """Remove the parts of a text that do not count, and all lines without remaining words."""
+        """Remove the parts of a text whose changes do not count, and all lines that then contain no words."""
         if not self.ignore_text and not self.kinds:
             return text
         found = text.split("\n")

@@ -68,8 +68,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class _CompiledPolicies:
-    """The compiled rules of one collection. An edit of the policy file replaces the whole object, so that no batch is
-    judged by two versions of the rules.
+    """The compiled rules of one collection. An edit of the policy file replaces all compiled rules at once, so that no
+    batch is judged by two versions of the rules.
     """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
@@ -129,7 +129,7 @@ class Judge:
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
-        """Replace the collection by an edited one. Batches that are already being judged keep the old collection."""
+        """Replace the collection with an edited one. Batches that are already being judged keep the old collection."""
         self._law = _CompiledPolicies(collection, year=self._year)
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
@@ -171,7 +171,7 @@ class Judge:
         """Return one verdict for each canonical URL, in order.
 
         Deny patterns apply to seeds, but allow patterns do not. If a page redirects, the target gets the whole trust of
-        the page, because it is the same page at another URL.
+        the page, because the target is the same page at another URL.
         """
         law = self._law
         rules = law.rules(origin.policy)
@@ -197,7 +197,7 @@ class Judge:
     def inherited(self, url: str, origin: Origin) -> Verdict:
         """Return the policy and trust that a canonical URL inherits from its origin, even if the URL would be refused.
 
-        If the linking page's policy does not follow links, the trust is 0.
+        If the linking page's policy does not follow links, the inherited trust is 0.
         """
         law = self._law
         rules = law.rules(origin.policy)

@@ -142,7 +142,7 @@ class Lineage:
 
     def revised(self, record: PageRecord, *, at: float) -> PageRecord | None:
         """Return a page's record with its new policy, trust and depth, or None if the record does not change. `at` is
-        the time of the change, UTC seconds.
+        the time at which the policy changes, UTC seconds.
         """
         if record.request is not None:
             return None

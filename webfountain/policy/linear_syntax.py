@@ -1,12 +1,12 @@
 r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
 
-Python's own parser reads an expression. Each character class is replaced by the ranges of code points that Python
-matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
+Expressions are parsed with Python's own parser. Each character class is replaced by the ranges of code points that
+Python matches. Look-around, back-references and possessive repeats raise ValueError, because RE2 does not support them.
 
 RE2 differs from Python in two points: ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. The
-*plain* form is for ASCII texts without a line feed at the end, such as URLs, on which Python and RE2 agree. The *full*
-form is for texts with characters outside ASCII or with a last line feed. Before a search with the full form, some
-characters of the text are replaced (`Spelling`):
+*plain* form is for texts on which Python and RE2 agree: ASCII texts without a line feed at the end, such as URLs. The
+*full* form is for texts with characters outside ASCII or with a last line feed. Before a search with the full form,
+some characters of the text are replaced (`Spelling`):
 
 - If the expression contains ``\b`` or ``\B``, each word character beyond ASCII gets a ``_`` on both sides, and ``_``
   itself is replaced by a word character beyond ASCII. Word boundaries by ASCII are then the same as by Unicode.
@@ -223,7 +223,7 @@ def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
 
 
 def _anchors(tree: Any, flags: int) -> Any:
-    r"""Yield each position assertion of an expression, such as ``\b``: its name, and whether it knows only ASCII."""
+    r"""Yield each position assertion of an expression, such as ``\b``: its name, and whether it is limited to ASCII."""
     for operation, argument in tree:
         match str(operation):
             case "AT":

@@ -73,8 +73,8 @@ Reason = Literal[
 ]
 REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 _URL_MEMO: Final = 16_384
-"""Maximum number of cached URLs, which take about 4 MB. The links of a site's template are on every page, so caching
-saves three quarters of the work.
+"""Maximum number of cached URLs, which take about 4 MB. The links of a site's template are on all pages of the site, so
+the cache saves three quarters of the work.
 """
 DATED: Final = "trap_calendar"
 """Result for a URL whose date is outside the limits; such a URL is refused only if the linking page is part of the same
