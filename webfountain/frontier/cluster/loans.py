@@ -110,7 +110,7 @@ class LoanClaims:
         return [loan for loan in loans if loan not in given]
 
     def borrowed(self, known: frozenset[str], *, at: float) -> list[BorrowedSlots]:
-        """Return the slots that other ants lend to this ant. The records of sites in `known` are left out."""
+        """Read which slots other ants lend to this ant. For sites in `known`, no site record is read."""
         found = []
         for claim in self._claims.claims("loan"):
             if claim.until <= at:

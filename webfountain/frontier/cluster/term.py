@@ -1,9 +1,9 @@
 """Measure the term of an ant, during which all its leases and claims are valid.
 
 Each heartbeat extends the term. The ant checks the term before each request, and sends no requests after its end. The
-term is measured with a clock that keeps running while the process is stopped. `TermGuard` cuts transfers before another
-ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may hang. A
-lone ant has an `EndlessTerm`.
+term is measured with a clock that keeps running while the process is stopped. `TermGuard` aborts transfers before
+another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may
+hang. A lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Term:
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Make the term end no later than `until`, UTC seconds, because a new lease ends then.
+        """Make the term end no later than `until`, UTC seconds, when a new lease ends.
 
         If the new lease came too late to be used, change nothing and return False.
         """

@@ -11,8 +11,8 @@ page the policy and trust that its seed, or the page that links to it, would now
 A ``[[switch]]`` with ``also = "discovered"`` also moves the pages that were discovered through the switched page. The
 review goes through all sites in rounds. The first round moves pages discovered through the switched page, the next
 round pages discovered through the moved pages, and so on. During a review, each page is checked when it is leased
-(`overruled`). For ``when.discovered``, the review counts the fetched and the switched pages among the pages discovered
-through each page. A page that leads to distrusted pages can be switched long after its own fetch.
+(`overruled`). For ``when.discovered``, the review counts, for each page, the fetched and the switched pages that were
+discovered through it. A page that leads to distrusted pages can be switched long after its own fetch.
 
 If the schedule becomes slower, pages may be due too late for their policies, and the review makes them due earlier
 (`review_stage`).
@@ -109,7 +109,7 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """The caller must empty the list `moved`. The caller clears the list `moved`."""
+        """The caller must empty the list `moved`."""
         self.is_waiting = False
         """True if the review can continue only after some leases have ended."""
         self._again = False  # whether another round follows this one

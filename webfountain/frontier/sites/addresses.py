@@ -7,8 +7,8 @@ slot of its address's gate. After a fetch, `SitePoliteness` gives its slots back
 
 With several ants (`shared`), only one ant sends requests to an address. An ant must claim a new address before it uses
 the address (`unclaimed`). No request is sent to the address until the claim is `granted`. If another ant holds the
-address, its sites must leave the active list (`refused`). An ant that lends slots takes them out of the gates of the
-site and of its address (`cluster.loans`).
+address, the sites at the address must leave the active list (`refused`). An ant that lends slots takes them out of the
+gates of the site and of its address (`cluster.loans`).
 """
 
 from __future__ import annotations

@@ -196,9 +196,7 @@ class Flights:
         site.place.wake()
 
     def count_apart(self, fetch: Fetch) -> None:
-        """Free the slots of a fetch that uses another host's downloader slot, so that its site can use the freed
-        slots.
-        """
+        """Give a site one more slot while a fetch of the site uses another host's downloader slot."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
             site, _ = self._in_flight[fetch.id]

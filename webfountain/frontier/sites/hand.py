@@ -168,8 +168,8 @@ class Hand:
         self.files.append(file)
 
     def add_robots(self, robots: Fetch) -> None:
-        """Add the request for robots.txt. If immediate URLs wait for robots.txt, its request comes before all
-        others.
+        """Add the request for robots.txt. If immediate URLs wait for robots.txt, the request for robots.txt comes
+        before all others.
         """
         self.held += self._take_urgent()
         (self.urgent if self.held else self.files).append(robots)

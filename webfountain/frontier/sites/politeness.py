@@ -289,8 +289,8 @@ class SitePoliteness:
             self._slow_pages -= 1
 
     def join(self, state: SiteState) -> None:
-        """Merge another state of the same site into this one. If two values differ, keep the one that delays requests
-        longer.
+        """Merge another state of the same site into this one. If a value differs between the two states, the value that
+        delays requests longer is kept.
         """
         self.gate.hold(state.next_at)
         if state.failures:

@@ -28,7 +28,7 @@ __all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 BLOCKED_S: Final = 10.0
 """A site that must be left alone for longer than this, in seconds, loses its place in the active list."""
 _SPARE_TIMERS: Final = 1000
-"""If the table has this many timers, plus four per active site, the timers of removed sites are dropped."""
+"""The timers of removed sites are dropped if the table has more timers than this, plus four per active site."""
 
 
 class SiteTable:
@@ -108,8 +108,8 @@ class SiteTable:
             self.note(site, at)
 
     def refresh_soonest(self, many: int, at: float) -> None:
-        """Let quiet sites request leases again, because pages are due sooner than planned: the `many` sites with the
-        earliest timers.
+        """Of the quiet sites, let the `many` with the earliest timers request leases again: pages are due sooner than
+        planned.
         """
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
