@@ -55,7 +55,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     freshness_low: float | None = None
     freshness_high: float | None = None
     price: float | None = None
-    """Price of a fetch at the end of the time span, in seconds. A known page is fetched only if the fetch should
+    """Price of a fetch at the end of the time span, in seconds. A known page is fetched only if this is expected to
     shorten the obsolete time of its copy by at least the price."""
     limits: dict[str, float] = {}
     """Maps each limit of the crawl's rate, in words, to the time for which the limit applied, in seconds."""

@@ -59,7 +59,7 @@ class Refill(msgspec.Struct, frozen=True):
 class LeaseBatch(msgspec.Struct, frozen=True):
     """Answer to a `Refill`: the leases from each queue.
 
-    `lanes` contains (lane, order of the next entry) for each recrawl lane; it is empty if no recrawl URLs were
+    `lanes` contains (lane, sort value of the next entry) for each recrawl lane; it is empty if no recrawl URLs were
     requested. `overtaken` is True if a leased URL has become immediate since the last refill of immediate URLs.
     `withheld` is the number of leases that the store worker ended or released before the site received them.
     """

@@ -122,7 +122,7 @@ class UrlQueues(Protocol):
 
         For each site, `learned` becomes `SiteRecord.learned`, and each of `parts` is stored under its number
         (`SiteList.part`). Part numbers are from 0 to 2^63 - 1; an empty part deletes the stored part. If the site lease
-        is lost, neither `learned` nor `parts` are stored for the site. An outcome has no effect if its lease is no
+        is lost, neither `learned` nor `parts` is stored for the site. An outcome has no effect if its lease is no
         longer open; the result counts it as lost.
 
         Raises
@@ -273,7 +273,7 @@ class PageRecords(Protocol):
         ...
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page, or a whole site if no key is given, and refuse links to it from then on.
+        """Remove a page, or a whole site if no key is given, and refuse all further links to it.
 
         Returns the number of removed records. Leases of removed pages end.
         """

@@ -10,8 +10,8 @@ A URL is in one lane of one queue, or it is leased. A leased URL returns to its 
   another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
   failed.
 
-The caller decides which URLs are due: it passes a *horizon*, which contains a time for each lane. A URL is due if the
-time by which it is sorted in its lane is at or before the lane's time in the horizon. In the never-crawled queue,
+The caller decides which URLs are due: it passes a *horizon*, which contains a time for each lane. A URL in a recrawl
+lane is due if its sort value, a time, is at or before the lane's time in the horizon. In the never-crawled queue,
 `first_seen` is compared with the lane's time. A new plan changes only the horizon; no queue is rewritten.
 """
 
@@ -71,11 +71,11 @@ def class_of(importance: float) -> int:
 
 
 def recrawl_place(record: PageRecord) -> tuple[int, float]:
-    """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and the order in the
-    lane.
+    """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its sort value in
+    the lane.
 
-    The order of a page in its lane is `last_crawled` for a bucket, `due` for ADVANCED and RETRY, and the arrival number
-    for immediate URLs. In each lane, the page with the lowest order goes first.
+    A page's sort value is `last_crawled` in the lane of a bucket, `due` in ADVANCED and RETRY, and the arrival number
+    in the immediate lane. In each lane, the page with the lowest sort value goes first.
     """
     if record.immediate is not None:
         return IMMEDIATE, float(record.immediate)
@@ -87,7 +87,7 @@ def recrawl_place(record: PageRecord) -> tuple[int, float]:
 
 
 class Candidate(NamedTuple):
-    """A due URL: its lane, its order within the lane, its arrival number (0 in the recrawl queue), its key."""
+    """A due URL: its lane, its sort value in the lane, its arrival number (0 in the recrawl queue), its key."""
 
     lane: int
     order: float

@@ -1,4 +1,4 @@
-"""Open the store that a URL names. Only the backend in use is imported."""
+"""Open the store that a URL names."""
 
 from __future__ import annotations
 

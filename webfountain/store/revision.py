@@ -59,7 +59,7 @@ class Revisable(Protocol):
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The site that an interrupted pass had reached, and the key of the last processed page; ("", b"") at the
+        """The site that an interrupted revision had reached, and the key of the last processed page; ("", b"") at the
         start.
         """
         ...
@@ -84,7 +84,7 @@ class Revisable(Protocol):
 
 
 def revise(store: Revisable, revision: Revision) -> None:
-    """Apply a revision to all sites and pages, in order of name and key, or continue an interrupted pass."""
+    """Apply a revision to all sites and pages, in order of name and key, or continue an interrupted revision."""
     name, key = store.place
     begun = store.get(name) if name else None
     if begun is not None:

@@ -216,7 +216,7 @@ def pack_links(
     """Return the key-value pairs of new pages: page keys with pointers, and queue entries, both in the order of the
     links.
 
-    The keys of `links` are page keys. `arrival` is the arrival number of the first link.
+    `arrival` is the arrival number of the first link.
     """
     # One loop, because most of the cost of a link is here.
     pointers: list[tuple[bytes, bytes]] = []

@@ -146,7 +146,7 @@ class RevisedDisk:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The position at which an earlier pass was interrupted, or ("", b"") at the start."""
+        """The position at which an earlier conversion or correction was interrupted, or ("", b"") at the start."""
         if self._meta.come_to.startswith(PAGE):
             return "", b""
         site, _, key = self._meta.come_to.partition(b"\0")

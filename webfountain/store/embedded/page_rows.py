@@ -138,7 +138,7 @@ class PageRows:
         batch.delete(PAGE + site_id(place.site) + place.key)
 
     def bar(self, batch: WriteBatch, site: str, key: bytes) -> None:
-        """Refuse links to a page from now on, even if its site is unknown."""
+        """Refuse all further links to a page, even if its site is unknown."""
         batch.put(PAGE + site_id(site) + key, BAR + site.encode())
 
     def _group(self, sid: bytes, group: list[tuple[bytes, bytes | None]], state: State | None) -> Iterator[PagePlace]:

@@ -76,8 +76,8 @@ class SiteQueues:
         return [offered[one.key] for one in choose(due, n, horizon)]
 
     def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
-        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`, and the order of the next entry in
-        each lane.
+        """Return up to `n` due entries of the recrawl lanes, chosen by `choose`, and the sort value of each lane's next
+        entry.
         """
         check_horizon(horizon, LANES)
         entries: dict[Candidate, bytes] = {}
@@ -105,8 +105,8 @@ class SiteQueues:
 
 
 class _Lanes:
-    """The lanes of one queue of a site. A key consists of `prefix`, the lane in `width` bytes, and the order within the
-    lane.
+    """The lanes of one queue of a site. A key consists of `prefix`, the lane in `width` bytes, and the sort value in
+    the lane.
     """
 
     __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")

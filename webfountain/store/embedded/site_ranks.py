@@ -1,7 +1,7 @@
 """The index of the embedded store's sites by pages, failed pages and last change.
 
-Each site has one entry per order, and one entry with its values in all orders. This module keeps the values of up to
-`KEPT` sites in memory.
+Each site has one index entry for each of the `site_orders`, and one entry with its values for all of them. This module
+keeps the values of up to `KEPT` sites in memory.
 """
 
 from __future__ import annotations
@@ -127,9 +127,7 @@ class SiteRanks:
     # ------------------------------------------------------------------ reading
 
     def places(self, order: SiteOrder, rank: bytes, name: str, n: int) -> list[tuple[bytes, str]]:
-        """Return (rank, name) of the next `n` sites after a position in an order, by one or two scans of `n`
-        entries.
-        """
+        """Return (rank, name) of the next `n` sites in one of the `site_orders`, by one or two scans of `n` entries."""
         found = self._by_due(rank, name) if order == "due" else self._by_rank(RANK + _LETTERS[order], rank, name)
         return list(islice(found, n))
 

@@ -257,7 +257,7 @@ class SiteRows:
         self._touched.pop(site, None)
 
     def bar(self, batch: WriteBatch, site: str) -> None:
-        """Refuse links to a site from now on."""
+        """Refuse all further links to a site."""
         self._rows[site] = BARRED_SITE
         batch.put(BARRED + site.encode(), b"")
 

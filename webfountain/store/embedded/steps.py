@@ -69,8 +69,8 @@ class Steps:
         return [place for place in places if place is not None and not self.is_leased(place)]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Replace the record of a page, and update the counts; return the page's new place. `arrival` is the arrival
-        number of a never-crawled page.
+        """Replace the record of a page, and update the counts; return the page with its new queue entry. `arrival` is
+        the arrival number of a never-crawled page.
         """
         row = self.site_row(place.site)
         self.counts.remove(row, place.record)
@@ -79,7 +79,7 @@ class Steps:
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
-        """Replace the record of a page without updating the counts; return the page's new place."""
+        """Replace the record of a page without updating the counts; return the page with its new queue entry."""
         entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)  # before the write: if that fails, the lane's front is too early, without harm

@@ -26,7 +26,7 @@ __all__ = ["MemorySite", "Queue"]
 Queue = Literal["immediate", "never-crawled", "recrawl"]
 Lane = tuple[Queue, int]
 _Entry = tuple[float, bytes]
-"""An entry of a lane: the order within the lane, and the page key."""
+"""An entry of a lane: the sort value, and the page key."""
 _IMMEDIATE: Final[Lane] = ("immediate", 0)
 
 
@@ -108,7 +108,7 @@ class MemorySite:
         return [one.key for one in choose(due, n, horizon)]
 
     def recrawl_heads(self) -> list[tuple[int, float]]:
-        """Return (lane, order of the first entry) of each recrawl lane."""
+        """Return (lane, sort value of the first entry) of each recrawl lane."""
         return sorted(
             (lane, entries[0][0]) for (queue, lane), entries in self.lanes.items() if queue == "recrawl" and entries
         )

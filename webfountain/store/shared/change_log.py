@@ -1,8 +1,8 @@
 """The change log of the shared store: one log per shard, read as a single log in order of time.
 
 Each shard numbers its own entries. A cursor contains one number per shard, so a poll returns each new entry once. All
-entries of one page are in one shard, in the order of their steps. If the clocks of two processes differ, entries of
-different shards may be out of order by this difference.
+entries of one page are in one shard, in the order in which they were written. If the clocks of two processes differ,
+entries of different shards may be out of order by this difference.
 
 A cursor contains a hash of the times of the entries that it points to. If a shard has lost entries and given their
 numbers to new ones, the hash differs, and the cursor is refused.
@@ -154,8 +154,7 @@ def encode_entry(entry: Change | None) -> bytes | bool:
 
 
 class ShardedChangeLog:
-    """Implementation of `Changes` in the shared store. A cursor contains the name of the store's current life as the
-    name of the log."""
+    """Implementation of `Changes` in the shared store."""
 
     def __init__(self, shards: Shards, lives: ServerLives) -> None:
         self._shards = shards

@@ -1,10 +1,10 @@
 """The lives of a shared store: detect that a server lost its latest steps, and repair what this process lost.
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
-replaces the server. To detect a loss, each step that changes a shard stores its own number in the shard, as the *mark*
-of its process (`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered.
-If the mark in a shard is lower than the number sent with a step, the shard has lost steps and refuses the step. After a
-reconnection, a process checks that its marks in all shards are as high as the numbers of its last steps.
+replaces the server. Each step that changes a shard stores its own number in the shard, as the *mark* of its process
+(`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered. If the mark that
+a shard stores is lower than the number that the process sends, the shard has lost steps and refuses the new step. After
+a reconnection, a process also compares its marks in all shards with the numbers of its own last steps.
 
 A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
 name, which is also the new name of the change log. After a loss of steps, each process repairs its own work:
@@ -14,10 +14,10 @@ name, which is also the new name of the change log. After a loss of steps, each 
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-If a server loses a site lease, the lease's owner keeps sending requests to the site until it detects the loss. If a
-lease is given soon after a loss, it has a flag (`records.LOST_LIFE`), and its owner waits until all earlier leases have
-ended. A lease gets no flag if the site's previous owner has detected the loss and given the site up (`before_loss`).
-Each shard detects by itself that its server was replaced (`lua/parts/era.lua`).
+If a server loses a site lease, the lease's owner keeps sending requests to the site until the owner detects the loss. A
+lease that is given soon after a loss of steps has a flag (`records.LOST_LIFE`): its owner waits until all earlier
+leases have ended. The flag LOST_LIFE is left out if the site's previous owner has detected the loss and given up the
+site (`before_loss`). Each shard detects by itself that its server was replaced (`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
@@ -57,8 +57,8 @@ NEW_LIFE: Final = "NEWLIFE"
 REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
-"""A process relies on its mark in a shard only if the mark is younger than this, in milliseconds. A shard deletes the
-mark of a process that sent nothing for twice this time (`lua/guard.lua`).
+"""A process relies on the step number that a shard stores for it only if the number is younger than this, in
+milliseconds. A shard deletes the step number of a process that has sent nothing for twice as long (`lua/guard.lua`).
 """
 _MILLISECONDS: Final = 1000
 
@@ -84,7 +84,7 @@ class ServerLives:
     def __init__(self, connection: ServerConnection, meta: SharedMeta, *, key: bytes) -> None:
         self.life = meta.log
         self.process = secrets.token_hex(4)
-        """Name under which shards store the marks of this process."""
+        """Name under which shards store the number of this process's last step."""
         self._connection = connection
         self._now = time.time  # its milliseconds number the steps; it must not go back by hours
         self._meta = key
@@ -236,9 +236,7 @@ class ServerLives:
     # ------------------------------------------------------------------- mend
 
     def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
-        """Repair a loss of steps, and begin a new life of the store unless another process already has. `mended` is the
-        value that `repairs` had before the caller detected the loss.
-        """
+        """Repair a loss of steps, and begin a new life of the store unless another process already has."""
         with self._lock:
             if mended != self._mended:
                 return  # another thread has repaired it

@@ -60,7 +60,7 @@ LONGEST_CLAIM_S: Final = 7200.0
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
 _PROGRESS: Final = "\0units"
-"""Field of a shard's hash `sites` that contains the position of an unfinished pass."""
+"""Field of a shard's hash `sites` that contains the position of an unfinished conversion or correction."""
 _PAGES_AT_ONCE: Final = 2000
 _SITES_AT_ONCE: Final = 100
 _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites", "active", "leased", "immediate")
@@ -310,7 +310,7 @@ def _patience_s(left: float, ahead: float) -> float:
 
 
 class RevisedShard:
-    """Implementation of `Revisable` for one shard. `change` is the name of the pass over the store; `prolong` extends
+    """Implementation of `Revisable` for one shard. `change` identifies the conversion or correction; `prolong` extends
     the lock or raises StoreHeld."""
 
     def __init__(
@@ -327,7 +327,7 @@ class RevisedShard:
 
     @property
     def place(self) -> tuple[str, bytes]:
-        """The last site and page key that an interrupted pass has processed in this shard."""
+        """The last site and page key that an interrupted conversion or correction has processed in this shard."""
         change, _, place = self._come_to.partition(b"\0")
         site, _, key = place.partition(b"\0") if change == self._change else (b"", b"", b"")
         return site.decode(), key

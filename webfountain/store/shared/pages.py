@@ -33,7 +33,7 @@ _AT_ONCE: Final = 1000
 
 
 _Place = tuple[int, float, bytes]
-"""Lane, order and key of a page."""
+"""Lane, sort value and key of a page."""
 _FIRST: Final[_Place] = (0, -math.inf, b"")
 
 

@@ -31,7 +31,7 @@ __all__ = ["SharedQueues"]
 
 
 class SharedQueues:
-    """Implementation of `UrlQueues` in the shared store. It remembers the URL leases of this process."""
+    """Implementation of `UrlQueues` in the shared store. The object remembers the URL leases of this process."""
 
     def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, period_s: float) -> None:
         self._shards = shards

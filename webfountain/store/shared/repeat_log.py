@@ -1,4 +1,4 @@
-"""A log of the recent steps of one process on a shared store: if the store loses steps, they are repeated.
+"""A log of the recent steps of one process on a shared store: if the store loses steps, they are repeated from the log.
 
 The log keeps steps as they were sent, and other work as functions to call. A full log drops its oldest entries.
 """
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["RepeatLog", "SentStep"]
 
 MOST_BYTES: Final = 16_000_000
-"""Maximum size in bytes of all steps in a log, and of all function calls in it. A fast ant fills a log in a few
-minutes."""
+"""Maximum size in bytes of all steps in a log, and of all function calls in it."""
 _OVERHEAD: Final = 200
 """Memory in bytes that a log entry takes besides its contents."""
 
@@ -71,8 +70,8 @@ class RepeatLog:
         """Remove and return the lost steps and calls. `lost` contains, for each shard that has lost steps, the number
         of the last step that the shard still has.
 
-        The steps are in rows with at most one step per shard, so that each shard gets its steps in order. Calls are
-        returned if they were logged after the earliest step in `lost`.
+        Each returned row has at most one step per shard, so that each shard gets its steps in order. Calls are returned
+        if they were logged after the earliest step in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}

@@ -1,5 +1,5 @@
-"""The list of sites of the shared store. Each shard keeps its sites in several orders; a list of all sites merges the
-lists of the shards.
+"""The list of sites of the shared store. Each shard keeps several sorted lists of its sites; a list of all sites merges
+those of the shards.
 
 Each process looks for due sites in its own random order of shards, so that processes do not compete for the same shard.
 When a store of an older version is opened, its sites are added to the sorted lists (`rank_sites`).
