@@ -1,9 +1,8 @@
 """Two downloader middlewares: one reports the result of each download, and one ends requests that webfountain refuses.
 
-`LandingMiddleware` is next to the downloader, so it receives each answer before Scrapy's retry and redirect
-middlewares. For example, if Scrapy retries a request after a 503, the frontier still gets the 503 and slows the site
-down. If another middleware drops or answers a request, the frontier gets a report only when the engine is done with the
-request.
+`LandingMiddleware` is next to the downloader, so it receives each answer before Scrapy's retry and redirect middlewares
+do. For example, if Scrapy retries a request after a 503, the frontier still gets the 503 and slows the site down. If
+another middleware drops or answers a request, the frontier gets a report only when the engine is done with the request.
 
 The add-on installs `RefusingMiddleware` in the place of Scrapy's middleware for robots.txt.
 """

@@ -32,7 +32,8 @@ MOST: Final = 1000
 def is_one_off(request: Request) -> bool:
     """Return whether a request is made only once, even with WEBFOUNTAIN_RECRAWL.
 
-    A request with `dont_filter` is made once, because a callback will yield it anew; start requests are made again.
+    The frontier does not repeat a request with `dont_filter`, because a callback will yield it anew; it repeats start
+    requests.
     """
     is_start = request.meta.get("is_start_request") and not request.meta.get("retry_times")
     return request.dont_filter and not is_start

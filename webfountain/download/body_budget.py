@@ -32,7 +32,7 @@ class IncomingBody(Protocol):
     """An exchange that waits for a response, or receives one."""
 
     def pause(self) -> None:
-        """Stop reading and the clock of the exchange."""
+        """Stop reading, and pause the clock of the exchange."""
 
     def resume(self) -> None:
         """Resume reading, and resume the clock of the exchange."""

@@ -120,7 +120,7 @@ class Exchange:
         return complete
 
     def pause(self) -> None:
-        """Stop reading and the clock of this exchange."""
+        """Stop reading, and pause the clock of this exchange."""
         self.time.pause()
         if self.connection is not None and self.connection.usable():
             assert self.connection.transport is not None
@@ -157,7 +157,7 @@ class Exchange:
         self.done.set_result(None)
 
     def end(self, word: ErrorWord) -> None:
-        """End the exchange with `word`, and close its connection."""
+        """End the exchange with the error `word`, and close its connection."""
         connection = self.connection
         if connection is not None and connection.exchange is self:
             connection.end(word)

@@ -84,8 +84,8 @@ class ConnectionPool:
         `exchange.error` is set.
 
         The first of `endpoints` is the one that the frontier chose. If the first endpoint does not answer, the other
-        endpoints are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until
-        politeness allows a request to an endpoint other than the first. Before the pool tries another endpoint, it
+        endpoints are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until the
+        politeness rules allow a request to another endpoint than the first. Before the pool tries another endpoint, it
         waits until `turn` returns 0. If the peer closes a kept connection without an answer, a `repeatable` request is
         sent once more, over a new connection (RFC 9112, section 9.3.1).
         """
@@ -278,7 +278,7 @@ class ConnectionPool:
 
 
 async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exchange: Exchange) -> None:
-    """Wait until politeness allows a request to this address, then start the clock of the exchange."""
+    """Wait until the politeness rules allow a request to this address, then start the clock of the exchange."""
     while not exchange.done.done() and (wait := turn(endpoint)) > 0:
         await asyncio.sleep(min(wait, TICK_S))
     exchange.time.start()

@@ -47,7 +47,7 @@ class Resolver:
             task.add_done_callback(self._tasks.discard)
 
     async def resolve(self, host: str) -> tuple[str, ...]:
-        """Return the addresses of a host, best first, or () if there are none."""
+        """Return the addresses of a host in order of preference, or () if there are none."""
         addresses = (host,) if is_address(host) else self._kept(host)
         if not addresses:
             addresses = tuple(await self._lookup(host))

@@ -212,7 +212,7 @@ def _priced(
     census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
     """Return the price of a fetch, in seconds, and the interval between fetches for each of the 256 buckets, in
-    seconds. With the returned intervals, each fetch lengthens the time in which copies are fresh by the price.
+    seconds. With the returned intervals, each fetch adds an equal time in which a copy is fresh: the price.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
@@ -241,8 +241,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets, continued from the last plan's clocks or, before the first plan, from
-    nominal rates.
+    """Return the phase clocks of all buckets, which continue the clocks of the last plan. The clocks of the first plan
+    begin with nominal rates.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
@@ -294,8 +294,8 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return how many URLs per period come from seeds and sitemaps. The mean leaves out the crawl's first period,
-    because most seeds are loaded then.
+    """Return how many URLs per period come from seeds and sitemaps. The crawl's first period is ignored, because most
+    seeds are loaded then.
     """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)

@@ -27,9 +27,12 @@ if TYPE_CHECKING:
 __all__ = ["PageSupply", "SitesInMemory"]
 
 SAMPLE: Final = 500
-"""Number of active sites in the sample from which the pages of all active sites are estimated."""
+"""Number of active sites in a sample, from which the number of due and urgent pages of all active sites is estimated.
+"""
 RECALLED: Final = 2.0
-"""If all due pages can be fetched before this many price checks, urgent pages in memory are made due."""
+"""If fewer pages are due than can be fetched in this many intervals between price checks, urgent pages in memory are
+made due.
+"""
 RESTED: Final = 200_000
 """Largest number of pages of parked sites in memory."""
 

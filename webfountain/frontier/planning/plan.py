@@ -48,7 +48,7 @@ class Bounds:
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
         """Return a time for each lane: a page of the lane is due at `at` if its last crawl was before that time.
-        `latest` contains the times that the lanes of the buckets would have without the bounds.
+        `latest` contains, for each bucket's lane, the time that would be returned without the bounds.
         """
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
@@ -108,8 +108,8 @@ class Plan(msgspec.Struct, frozen=True):
     period, `recrawl` and `fresh` are the numbers of fetches of known and of never-crawled pages. `quotas` (T, B)
     divides `recrawl` by bucket, in the order of `buckets`. `rates` (B,) contains the measured changes per second of
     each bucket. `phases` contains the clocks of all 256 buckets (`core.phases`). `intervals` contains the time between
-    two fetches of a page for each bucket, in seconds. At these intervals, each fetch lengthens the time in which copies
-    are fresh by `price` seconds.
+    two fetches of a page for each bucket, in seconds. If pages are fetched at the plan's intervals, each fetch adds
+    `price` seconds in which a copy is fresh.
     """
 
     start: float

@@ -27,8 +27,8 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 WINDOW: Final = 50_000
 """Largest number of pages in a window. A full window takes about 15 MB during a computation."""
 LEAD: Final = 0.25
-"""Share of `turnaround_s` by which a window without urgent pages may leave memory early. If such windows stayed for
-their full time, up to 5 % of the planned fetches would not be made.
+"""Share of `turnaround_s` by which a window without urgent pages may leave memory early. If windows without urgent
+pages stayed for their full time, up to 5 % of the planned fetches would not be made.
 """
 AWAY: Final = 20_000
 """If more fetch results than this wait for windows outside memory, the window with the most results is loaded next."""
@@ -50,7 +50,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     hand: int
     others: list[int]
-    """Numbers of the windows outside memory, in the order in which they are loaded."""
+    """The windows outside memory, by number, in the order in which they are loaded."""
     turn_at: float
     """Time at which the next window should be loaded, UTC seconds."""
     taken_at: float

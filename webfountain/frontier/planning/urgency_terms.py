@@ -48,7 +48,7 @@ WAKES: Final = 0.5
 LEAST_WAKES: Final = 6000.0
 """Number of regular searches of sites for urgent pages that are allowed per period, even with a small budget."""
 LESSONS: Final = 0.25
-"""Maximum number of sites, on average per fetch, whose urgencies are computed."""
+"""Maximum number of sites whose urgencies are computed, on average for each fetch."""
 REST: Final = 2.0
 """Largest value of `UrgencyPace.rest_s`, in time steps."""
 AT_LEAST: Final = 50.0
@@ -72,7 +72,7 @@ class UrgencyTerms(NamedTuple):
     period: float
     """Length of a period, in seconds."""
     interval: float
-    """Mean time between two visits to a page under the budget, in seconds."""
+    """Mean time between two visits to a page, given the budget, in seconds."""
     shortest: float
     """Shortest time that any policy allows between two fetches of a page, in seconds."""
     weighed: bool

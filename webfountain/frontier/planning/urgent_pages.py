@@ -63,7 +63,7 @@ def urgent_pages_of(
     """Return an object that finds the urgent pages of a collection. Return None if the collection has no budget, or a
     strategy other than `fountain`.
 
-    `webfountain.lab` passes other `signals` to measure what each signal gains.
+    `webfountain.lab` passes other `signals` to measure the benefit of each signal.
     """
     cycle = collection.cycle
     if not recrawl or cycle.capacity_pages_per_period is None or cycle.strategy != "fountain":

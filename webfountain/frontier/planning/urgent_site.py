@@ -154,8 +154,8 @@ class UrgentSite:
         return [key for key in distinguishing(later) if numbers[key] is None]
 
     def drop(self, key: bytes) -> None:
-        """Record that urgency must not make a page due, because the page failed, is gone or is refused. The page can
-        become urgent again only after a successful fetch.
+        """Record that a page must not be made due, because its fetch failed, or the page is gone or refused. The page
+        can become urgent again only after a successful fetch.
         """
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
