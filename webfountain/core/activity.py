@@ -158,7 +158,7 @@ class Activity:
         self._steps = np.array([memory.step for memory in memories], dtype=np.int64)  # (sites,)
 
     def memories(self) -> list[Memory]:
-        """Return the memory of each site, with copied arrays: a view would keep the arrays of all sites alive."""
+        """Return the state of each site, with copied arrays: views would keep the arrays of all sites alive."""
         rows = np.concatenate([self._facts.T, self._hazard, self._opened], axis=1, dtype=np.float32)
         order = np.argsort(self._changed[:, 0], kind="stable")
         changes = np.concatenate([self._changed[order], self._changed_before[order, None]], axis=1)

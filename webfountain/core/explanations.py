@@ -1,8 +1,8 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change independently.
 
 Each explanation (`activity`, `independent_pages`) predicts the result of each visit. The explanation with the better
-predictions gets the larger weight. Urgencies and beliefs are weighted means of the two explanations. At first, the
-explanation by independent pages has almost no weight.
+predictions gets the larger weight. Urgencies and numbers of obsolete pages are weighted means over the two
+explanations. At first, the explanation by independent pages has almost no weight.
 
 The weights follow the Hedge algorithm with rate 1. Each batch of visits lowers the log odds of the worse explanation by
 the log likelihood ratio, but by no more than `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L +
@@ -41,7 +41,7 @@ of a batch are not independent evidence.
 HALF: Final = 2000.0
 """A prediction loses half of its weight after this many visits."""
 DECIDED: Final = 0.98
-"""If one explanation has more than this weight, the other is not computed."""
+"""If an explanation weighs more than this, the estimates under the other explanation are not computed."""
 _LEAST_CHANCE: Final = 1e-4
 """Lower limit of the predicted probability of a fetch result, so that no single fetch outweighs all others."""
 

@@ -1,13 +1,12 @@
 """The price of a fetch: a page is fetched only if the fetch is expected to save at least this much obsolete time. The
 price is the Lagrange multiplier of the budget of fetches.
 
-A page is due when its urgency reaches the price. With a price, each site chooses among its own pages, and the pages of
-all sites need not be sorted together. With one price for all sites, the budget goes to the most urgent pages of all
-sites. A control loop finds the price at which the budget is spent. If fewer fetches are made than planned because too
-few pages are due, the price falls. If more pages are due than can be fetched soon, the price rises.
+A page is due when its urgency reaches the price. With a price, each site can choose among its own pages without a sort
+over all sites. With one price for all sites, the budget goes to the most urgent pages of all sites. A control loop
+finds the price at which the budget is spent. If fewer fetches are made than planned because too few pages are due, the
+price falls. If more pages are due than can be fetched soon, the price rises.
 
-If fetches are divided optimally, one more fetch gains the same in every bucket, so the price determines how often each
-bucket is visited.
+If fetches are divided optimally among buckets, one more fetch gains the same in every bucket, namely the price.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4; Azar et al.,
 *Tractable near-optimal policies for crawling*, PNAS 2018.

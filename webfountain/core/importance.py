@@ -45,9 +45,7 @@ PRIOR: Final = 0.1
 MOST_OF_TRUST: Final = 4.0
 """The rank of a page is limited to this multiple of its trust; both are relative to their means."""
 RISE: Final = 1.5
-"""A waiting page is queued again when its importance has grown by this factor, about the width of a lane of the
-queue.
-"""
+"""A waiting page is queued again when its importance has grown by this factor."""
 
 _FIRST_ROOM: Final = 1000
 _NEXT_RISE: Final = 2.0

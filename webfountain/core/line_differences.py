@@ -26,11 +26,11 @@ Line = tuple[int, str, int, str]
 noise."""
 LineT = TypeVar("LineT", bound=Line)
 ABSENT: Final = 0
-"""Digest that stands for a part that is missing from a page."""
+"""Digest that is used for a part that a page lacks."""
 
 
 class Difference(NamedTuple):
-    """A part that differs between two copies.
+    """A part of a page that differs between two copies.
 
     - `now`: a digest of what the new copy shows there, or `ABSENT`
     - `text`: the line to show

@@ -45,12 +45,12 @@ _SAMPLE: Final = 40
 
 
 _OF_LINES: Final = (3, -1, 30)
-"""Number added to the score of a line that differs again, number added if it stays the same, and the largest score. A
-noisy line differs again with probability .5, a line written by an author with probability .1.
+"""What a new difference adds to a line's score, what no difference adds, and the largest score. A noisy line differs
+again with probability .5, a line written by an author with probability .1.
 """
 _OF_POSITIONS: Final = (2, -3, 20)
-"""Number added to the score of a position or order that differs again, number added if it stays the same, and the
-largest score. A noisy position differs again with probability .85, any other position with probability .3.
+"""What a new difference adds to the score of a position or order, what no difference adds, and the largest score. A
+noisy position differs again with probability .85, any other position with probability .3.
 """
 _LEAST: Final = -30
 """Smallest score."""
@@ -66,7 +66,7 @@ _UNTRIED: Final = 10
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Evidence from all pages of a site on whether one part of the pages is noise.
+    """Statistics of one part of a site's pages, which decide whether the part is noise.
 
     - `element`: the element of a line; 0 for other parts
     - `is_noise`: True if differences do not count as changes
@@ -98,9 +98,7 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
 
     def after(self, now: int) -> Evidence:
-        """Return the evidence after the part has differed once more; the next comparison shows whether it differs
-        again.
-        """
+        """Return the evidence after a new difference of the part, which does not count until the next comparison."""
         return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
 
     def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:
@@ -170,8 +168,8 @@ def encode(parts: Sequence[PagePart]) -> bytes:
 
 
 class SiteNoise:
-    """Evidence from a site's pages on which of their parts are noise. Only the `MAX_PARTS_OF_SITE` most recently judged
-    parts are kept.
+    """Which parts of a site's pages are noise, learned from comparisons of the pages. Only the `MAX_PARTS_OF_SITE` most
+    recently judged parts are kept.
     """
 
     def __init__(self) -> None:
@@ -205,7 +203,7 @@ class SiteNoise:
         return sorted(found, key=_worth)[:MAX_PARTS]
 
     def _recall(self, page: Iterable[PagePart]) -> None:
-        """Add the evidence that an earlier process stored with a page."""
+        """Add what an earlier process learned about noise and stored with a page."""
         for each in page:
             if each.part not in self._parts and each.evidence.score:
                 self._set(each.part, each.evidence)

@@ -1,9 +1,9 @@
 """The optimiser finds a good plan of a cycle, and a bound on how good any plan could be.
 
-SLSQP runs on a working set of fractions and starts from a mixture of calendars (`calendars`). With at most 16 buckets,
-SLSQP runs on all fractions too, and the better plan is kept. With ``quality="high"``, the optimiser restarts near the
-best plan, to find plans with fewer partly crawled buckets. Before the objective of a plan is reported, the plan is
-adjusted to fit the capacity exactly.
+SLSQP runs on a working set of fractions and starts from a mixture of calendars (`calendars`). If there are at most 16
+buckets, SLSQP also runs on all fractions, and the better plan is kept. With ``quality="high"``, the optimiser restarts
+near the best plan, to find plans with fewer partly crawled buckets. Before the objective of a plan is reported, the
+plan is adjusted to fit the capacity exactly.
 
 The same instance and seed give the same plan.
 

@@ -2,8 +2,7 @@
 
 Breadth-first order takes pages in the order in which they were found. Backlink order takes pages with the most in-links
 first. PageRank order takes pages with the highest rank first; pages that the last ranking did not contain come last.
-The best order depends on the web, so `order_replay` simulates a crawl of the known web in each order, and computes the
-loss of the order.
+The best order depends on the web, so `order_replay` simulates a crawl of the known web in each order.
 
 The waiting page at place r of an order gets a value proportional to 1/r. The importance of a page is the weighted mean
 of its values in the three orders, relative to the mean over all pages.

@@ -4,10 +4,10 @@ A page is *listed* if a sitemap or feed gives a date for it, and *dated* if this
 
 The past fetches of a page give a probability that the page has changed. A date later than our copy multiplies the odds
 of a change by one ratio, an earlier date by another. For each site, one ratio is learned from fetches of dated pages,
-and the other from fetches of pages that are listed but not dated. Learning moves each ratio towards the value under
-which the results of the fetches are most likely. The ratio is 1 if dates announce only changes that were expected
-anyway. As a precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also
-change more often than expected, the odds ratio for later dates is lowered.
+another from fetches of listed pages that are not dated. Learning moves each ratio towards the value under which the
+results of the fetches are most likely. The ratio is 1 if dates announce only changes that were expected anyway. As a
+precaution, each ratio is moved towards 1 by one standard deviation. If pages without a later date also change more
+often than expected, the odds ratio for later dates is lowered.
 
 A dated page is as urgent as a page without dates that has the same probability of change. For a known rate, the urgency
 is (c + (1 - c) ln(1 - c)) w, where c is the probability of change, and w the time for which the page stays unchanged
@@ -159,9 +159,7 @@ class PageDates:
 
 
 def distinguishing(later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return the pages with a date later than our copy; none if more than half of the dates are later, because such
-    dates set no page apart.
-    """
+    """Return the pages whose date is later than our copy; none if more than half of all dates are later."""
     found = [key for key, is_later in later.items() if is_later]
     return found if len(found) < (len(later) + SMALL) / 2 else []
 

@@ -22,8 +22,8 @@ __all__ = ["CAME_BACK", "LONGEST", "NEVER_LIVED", "Returns", "price_of_interval"
 SHAPE: Final = 0.5
 CAME_BACK: Final = 10.0
 NEVER_LIVED: Final = 60.0
-"""Assumed mean time until a gone page comes back, in periods, before any request has shown it. `CAME_BACK` is for pages
-that had a copy, `NEVER_LIVED` for URLs that never had one.
+"""Assumed mean time, in periods, until a gone page comes back. `CAME_BACK` is for pages that had a copy, `NEVER_LIVED`
+for URLs that never had one.
 """
 PRIOR_RETURNS: Final = 0.25
 """The assumed mean time until a page comes back counts as much as this many observed returns."""

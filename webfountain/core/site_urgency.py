@@ -105,7 +105,7 @@ class SiteUrgency:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Return a site with only the chosen pages, but all evidence about its sections."""
+        """Return a copy of the site with only the chosen pages, but all statistics of its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
         found.trust = self.trust
@@ -419,7 +419,7 @@ class Sites:
         return until
 
     def reckon(self, wanted: Flags) -> SiteBeliefs:
-        """Return the beliefs about the `wanted` pages of each site."""
+        """Return the estimates for the `wanted` pages of each site."""
         pages = np.flatnonzero(wanted)
         parts = [self._reckon(pages[begin : begin + _SLICE]) for begin in range(0, max(len(pages), 1), _SLICE)]
         return SiteBeliefs(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))

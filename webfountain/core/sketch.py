@@ -14,7 +14,7 @@ lower-cased, and only ASCII white space separates tokens.
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
 
-Sketches need no scipy, so the import of scipy by datasketch, which takes 0.3 s, is delayed until scipy is used.
+The import of scipy by datasketch takes 0.3 s, so it is delayed until scipy is used.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""When samples show that a site is no mirror, up to this many of its unfetched pages per batch are queued again."""
+"""Largest number of unfetched pages per batch that are queued again after their site has proved to be no mirror."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -324,8 +324,8 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate to pages of its own site, if the representative's site lacks the same pages.
-        One in `SAMPLED` of the other links is returned as a sample.
+        """Return the links of a duplicate to pages of its own site that the representative's site lacks. Of its links
+        to pages that both sites have, one in `SAMPLED` is returned as a sample.
 
         If the duplicate and its representative are on one site, return no links.
         """

@@ -2,8 +2,8 @@
 
 A site is a *mirror* if at least half of its compared pages, and at least ten, repeat pages of one other site. A page of
 a mirror is not fetched if the original site has a page with the same path. One in `SAMPLED` of the refused pages,
-chosen by a secret key, is fetched as a sample. If too many samples do not repeat the original site (`TOLERATED`), the
-site is no longer a mirror, and all its refused pages are fetched.
+chosen by a secret key, is fetched as a sample. If too many samples differ from the original site (`TOLERATED`), the
+site stops being a mirror, and its refused pages are fetched.
 
 The counts of sites, and the mirrors that samples refuted, are kept only in memory.
 

@@ -160,7 +160,7 @@ def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
 def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
     """Compare intervals with the Poisson law, for pages whose mean interval is about `mean` days (POISSON_BAND).
 
-    The check pools the intervals of all these pages, so a page with more changes counts more, as in Figure 6.
+    The check pools the intervals of all pages, so a page with more changes counts more, as in Figure 6.
     """
     often = [span for span in spans if span.changes >= POISSON_CHANGES]
     near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]

@@ -2,9 +2,9 @@
 
 Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan. For a crawl
 without a budget, `measured_plan` makes a plan on demand, from the census of the store and the measured rate of fetches.
-The cost of a goal (`plan show --goal`) is shown as the fetches that the goal needs, the present fetches, and the effect
-of slightly fewer fetches. A plan or cost of this module is only shown: the store does not keep it, and no crawl follows
-it.
+The cost of a goal (`plan show --goal`) consists of the fetches that it needs, the present fetches, and the effect of
+slightly fewer fetches. Plans and costs from this module are only shown: the store does not keep them, and no crawl
+follows them.
 """
 
 from __future__ import annotations

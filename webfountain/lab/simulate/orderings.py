@@ -252,7 +252,9 @@ def _ranked(seen: CrawledGraph, graph: LinkGraph, last: Array | None) -> Array:
 
 
 def _pop(heap: list[Any], seen: CrawledGraph) -> int | None:
-    """Pop entries from a heap until one is an uncrawled page, and return this page; None if the heap runs out."""
+    """Remove and return the first uncrawled page of a heap, dropping the crawled pages before it; None if all were
+    crawled.
+    """
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:
