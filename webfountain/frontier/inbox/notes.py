@@ -142,7 +142,7 @@ class Notes:
     def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
         """Carry out the waiting notes in order, and delete each of them when its effect is in the store.
 
-        If the process is killed, the next process carries the same notes out again, without harm. All copies of
+        If the process is killed, the next process carries the same notes out again, which does no harm. All copies of
         forgotten pages are erased in one pass over the repository.
         """
         received = self.waiting(at)

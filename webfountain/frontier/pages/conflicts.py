@@ -57,7 +57,7 @@ class PolicyConflicts:
         return found
 
     def forget(self, marks: Iterable[int]) -> None:
-        """Forget the best links so far to some pages, so that any next link to these pages counts as better."""
+        """For some pages, forget the best link so far: the next link to such a page counts as better."""
         for mark in marks:
             self._best.pop(mark, None)
 

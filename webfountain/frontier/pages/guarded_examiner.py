@@ -5,7 +5,7 @@ page, the next process examines this page alone (`sandbox.crash_guard`).
 
 Reading a body takes from a millisecond to two seconds, depending on its site. A free thread goes to the waiting site
 that has recently used the least reading time (`ReaderTurns`), so that slow sites do not delay other sites. All sites
-with much longer reading times than the fastest site share one thread.
+whose bodies take much longer to read than those of the fastest site share one thread.
 """
 
 from __future__ import annotations

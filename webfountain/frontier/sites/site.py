@@ -14,8 +14,8 @@ return the files that it needs from other sites (`FileRequest`), and write work 
 
 A site is *barred* if it has a private address or was given up. Pages of a barred site are still leased, but their
 leases end without a request. A *guest* has no site lease: only files that other sites need are fetched from it. A
-*borrowed* site is leased by another ant, which lends this ant some slots. Pages of a borrowed site are fetched, but not
-its robots.txt and sitemaps.
+*borrowed* site is leased by another ant, which lends this ant some slots. From a borrowed site, an ant fetches pages,
+but neither robots.txt nor sitemaps.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
 The examiner assumes the site's change rate for a page with a short history. A gone page is requested again sooner if
-gone pages of the site often returned and fetches are cheap (`core.return_time`). A site's hand orders and weights
+gone pages of the site often returned and fetches are cheap (`core.return_time`). The hand of a site sorts and weights
 never-crawled URLs by the chance that they have a page (`core.first_fetch`).
 """
 
@@ -35,7 +35,7 @@ __all__ = ["PRIOR_PERIODS", "SiteChanges"]
 PRIOR_PERIODS: Final = 10.0
 """Mean change interval that is assumed before any change was observed, in periods."""
 PRIOR_CHANGES: Final = 2.0
-"""Weight of the assumed change interval in a site's mean interval, as a number of observed changes."""
+"""Weight of the assumed change interval in the mean interval of a site, as a number of observed changes."""
 MOST_CLASSES: Final = 24
 """Maximum number of classes of URLs for which a site's first fetches are counted. URLs of one class have the same
 source and directory.

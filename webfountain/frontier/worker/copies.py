@@ -39,7 +39,9 @@ _ROOM: Final = 1.1
 
 
 class CopyWriter(Stage):
-    """The base of all writers of copies. Used alone in a crawl without a repository, it writes nothing."""
+    """The base of all writers of copies. In a crawl without a repository, a plain `CopyWriter` is used, which writes
+    nothing.
+    """
 
     def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
         """Write the bodies of visits. Return the location of each copy, or None if the visit has no body."""

@@ -41,7 +41,7 @@ __all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
 logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
-"""Maximum number of links in one call to the store, which takes some tens of milliseconds."""
+"""Maximum number of links in one call to the store; such a call takes some tens of milliseconds."""
 _COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
