@@ -167,7 +167,7 @@ class ComparisonAnswer(msgspec.Struct, frozen=True):
     old: float
     new: float
     diff: str
-    """A unified diff, cut to 20 kB. Empty if the texts are equal."""
+    """A unified diff, cut to 20 kB. The diff is empty if the texts are equal."""
 
 
 class PageTextAnswer(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ __all__ = [
 
 
 class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
-    """A change of a page. To continue after this change, a program passes its `cursor`."""
+    """A change of a page. To continue after a change, pass the change's `cursor`."""
 
     url: str
     site: str

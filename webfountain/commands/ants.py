@@ -324,8 +324,7 @@ def _relay(ant: subprocess.Popen[bytes], number: int) -> None:
 
 
 class AntsDisplay:
-    """A progress display for the whole crawl. A thread draws the display while the `with` block runs. The totals
-    include the work of ants that have already ended."""
+    """A progress display for the whole crawl. The totals include the work of ants that have already ended."""
 
     def __init__(self, opened: FrontierStore, *, title: str, began: float) -> None:
         from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up

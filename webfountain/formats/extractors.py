@@ -37,7 +37,7 @@ class Extractor(Protocol):
     """A function that reads the bodies of a media type, without side effects."""
 
     def __call__(self, body: bytes, kind: ContentType) -> ExtractedText:
-        """Return the text, title and links of a body. If the function raises any exception, the page counts as
+        """Return the text, title and links of a body. If an extractor function raises an exception, the page counts as
         unreadable."""
         ...
 

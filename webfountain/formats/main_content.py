@@ -10,7 +10,7 @@ A block is omitted in four cases:
 4. it is a heading, and all blocks below it were omitted.
 
 The rules follow the reader view of browsers (Readability), the link density of jusText, and resiliparse. The accuracy
-of these rules is measured in docs/measurements/main-content.md.
+of the selection is measured in docs/measurements/main-content.md.
 """
 
 from __future__ import annotations

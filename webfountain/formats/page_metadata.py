@@ -103,7 +103,7 @@ def metadata_of(tree: LexborHTMLParser, url: str) -> PageMetadata:
 
 
 def _claims(tree: LexborHTMLParser, url: str) -> Iterator[tuple[str, str, Source]]:
-    """Yield (name, value, source), the most trusted source first."""
+    """Yield metadata as (name, value, source), the most trusted source first."""
     for thing in _json_ld(tree):
         yield from _of_thing(thing)
     metas = _metas(tree)

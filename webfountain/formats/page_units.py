@@ -179,7 +179,7 @@ def _path(region: Region, known: dict[int, _Path]) -> _Path:
 
 
 def _step(tag: str, attributes: str) -> str:
-    """Return the tag, classes and id of an element as text, for a path. Classes and ids that contain digits are
+    """Return an element's tag, classes and id as text, for one step of a path. Classes and ids that contain digits are
     omitted, because such names often change."""
     said = attributes_of(attributes)
     names = f"{said.get('class', '')} {said.get('id', '')}".split()

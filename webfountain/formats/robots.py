@@ -45,9 +45,8 @@ first extracts the rules for our robot (`binding_part`)."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Pattern of an agent line with more than a product token, such as "User-agent: bot/2.0". Only the product token of the
-line counts (RFC 9309, section 2.2.1).
-"""
+"""Pattern of an agent line with more than a product token, such as "User-agent: bot/2.0". Of a User-agent line, only
+the product token counts (RFC 9309, section 2.2.1)."""
 
 MAX_RULES: Final = 2000
 """Maximum number of rules for our robot that are applied exactly."""
@@ -116,8 +115,8 @@ class RobotsRules:
 
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
-        """Parse a robots.txt. Any bytes are accepted. `token` is the product token, such as "webfountain", or a whole
-        User-Agent."""
+        """Parse a robots.txt, which may consist of any bytes. `token` is the product token, such as "webfountain", or a
+        whole User-Agent."""
         return cls(Protego.parse("\n".join(_binding_lines(body, token))), token)
 
     def allowed(self, url: str) -> bool:
@@ -225,7 +224,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """Yield the crawl delay and the rules, without duplicates and reduced to the limits."""
+    """Yield the crawl delay and the distinct rules, simplified if they exceed a limit."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:

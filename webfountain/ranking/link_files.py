@@ -236,7 +236,7 @@ class LogFiles:
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
     def set_aside(self, name: str) -> None:
-        """Move a damaged file to the folder `damaged`. If the file is missing, make an empty file in the folder."""
+        """Move a damaged file to the folder `damaged`. If the file is missing, create an empty file there instead."""
         there = f"{_DAMAGED}/{name.replace('/', '-')}"
         try:
             self._make_folder(self._path(_DAMAGED))

@@ -119,7 +119,8 @@ class LinkLog:
         flags: bytes = b"",
         anchors: Sequence[str] | None = None,
     ) -> None:
-        """Append the links of a page that was fetched at `at`. The row survives a kill only after `commit` or `flush`.
+        """Append the links of a page that was fetched at `at`. An appended row survives a kill only after `commit` or
+        `flush`.
 
         Parameters
         ----------

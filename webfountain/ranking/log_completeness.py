@@ -51,8 +51,8 @@ def complete_since(files: LogFiles) -> float | None:
 
 
 def open_log(files: LogFiles, *, at: float) -> float:
-    """Open a log for a crawl, and return the time from which the log is complete. If the log's record of this time is
-    missing or unreadable, replace the record with `at`."""
+    """Open a log for a crawl, and return the time from which the log is complete. If the file `complete-since` is
+    missing or unreadable, write `at` to this file."""
     try:
         since = complete_since(files)
         if since is not None:
@@ -64,8 +64,8 @@ def open_log(files: LogFiles, *, at: float) -> float:
 
 
 def _begin_log(files: LogFiles, *, at: float) -> float:
-    """Record `at` as the time from which the log is complete, unless the log already states a time. If the file with
-    this time is damaged or lost, log a warning."""
+    """Record `at` as the time from which the log is complete, unless the log already states a time. If the file
+    `complete-since` is damaged or lost, log a warning."""
     has_writers = has_registers(files)
     try:
         since = complete_since(files)

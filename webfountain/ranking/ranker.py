@@ -250,8 +250,8 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
 
 
 def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Return the positions at which `pages` contains the pages in `wanted`. Pages that are only in `wanted` are left
-    out."""
+    """Return the positions at which `pages` contains the pages in `wanted`. Pages that are in `wanted` but not in
+    `pages` are omitted."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]

@@ -93,8 +93,8 @@ class Ranker(Protocol):
 class RankerProcess:
     """Runs ranking jobs, if possible several in the same process.
 
-    For a small ranking, starting a process would take three quarters of the CPU time. The process ends when it was idle
-    for `KEPT_S`, or after a job that took more CPU time than `KEPT_BELOW_S`.
+    For a small ranking, starting a process would take three quarters of the CPU time. The process ends once it has been
+    idle for `KEPT_S`, or after a job that took more CPU time than `KEPT_BELOW_S`.
     """
 
     def __init__(self) -> None:

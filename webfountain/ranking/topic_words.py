@@ -22,7 +22,7 @@ _NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 
 class TopicWords:
-    """The word counts of this process, which it exchanges with other ants and later crawls of the store."""
+    """The word counts of this process, which it shares with other ants and with later crawls of the store."""
 
     def __init__(self) -> None:
         self.topics = Topics(threading.Lock())

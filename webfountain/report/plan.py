@@ -97,7 +97,7 @@ def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
-    """Return the forecast of the share of obsolete pages in a cycle: median, mean, and 80 % interval."""
+    """Return the forecast share of obsolete pages in a cycle of the plan: median, mean, and 80 % interval."""
     return {
         "begin": begin,
         "obsolete": outlook.median,

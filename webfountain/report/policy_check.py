@@ -113,7 +113,7 @@ def policy_effect(judge: Judge, records: Iterable[PageRecord], lineage: Lineage 
     Without `lineage`, each page keeps its current policy.
 
     URLs that the crawl refused when it found them are not in the store; `newly_followed` finds them in the link log.
-    Requests of a user's own Scrapy spider are ignored.
+    The check ignores the stored requests of a user's own Scrapy spider.
     """
     known = taken = retrusted = 0
     dropped: Counter[str] = Counter()

@@ -1,8 +1,7 @@
 """The path of links from a seed to a page, as data and as sentences.
 
-All data are read from the store, even during a crawl. Each hop of the path says how its page was found and why the page
-has its policy (`policy.provenance`). Pages that an old version of webfountain stored do not say how they were found or
-why they have their policy.
+Each hop of the path says how its page was found and why the page has its policy (`policy.provenance`). Pages that an
+old version of webfountain stored do not say how they were found or why they have their policy.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _MOST_HOPS: Final = 10_000
 
 
 class Hop(msgspec.Struct, frozen=True):
-    """A page on the path from the seed.
+    """A page on the path of links from a seed.
 
     - `by`: seed, link, redirect, sitemap, now (a note), former-seed (no longer in the file), or unrecorded.
     - `inherited`: policy that today's rules give the page, by its seed line or its link.

@@ -31,7 +31,7 @@ __all__ = ["PERMUTATIONS", "signature", "signatures", "write_signatures"]
 PERMUTATIONS: Final = 128
 _WORDS: Final = 4
 _AT_ONCE: Final = 1000
-"""Maximum number of rows in memory at once."""
+"""Maximum number of signatures in memory at once."""
 
 
 def signature(text: str) -> MinHash:

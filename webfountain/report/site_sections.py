@@ -47,7 +47,7 @@ def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[Sect
 
 def sections_by_pages(pages: Sequence[PageRecord], *, fastest_s: float, most: int) -> list[SectionRate]:
     """Compute the change rates of a site's sections from some of its crawled pages. The change rate of a section is the
-    mean over its pages."""
+    mean change rate of its pages."""
     sections = Sections(max_depth=3)
     numbers = sections.sections_of([path_of(page.url) for page in pages])
     parents, names = sections.parents(), sections.names()

@@ -85,7 +85,7 @@ def _domains(store: FrontierStore) -> dict[str, Any] | None:
 
 
 def _rate(store: FrontierStore, at: float) -> dict[str, Any]:
-    """Return the number and rate of fetches in the current and the previous time period. In a younger crawl, count from
+    """Return the number and rate of fetches since the later of two times: the start of the previous time period, and
     the discovery of the first site."""
     period_s = store.census.period_s
     before = int(at // period_s) - 1

@@ -46,7 +46,7 @@ class LostCopy(msgspec.Struct, frozen=True):
 
 
 class Wholeness(msgspec.Struct, frozen=True):
-    """Result of a check.
+    """Result of a check of a store and its copies.
 
     - `counts`: each wrong count as (what, counted, in the store).
     - `elsewhere`: ant -> its folder on another machine ("" if unknown) and the number of copies there, which were not
@@ -120,7 +120,7 @@ def examine_store(
 
 
 def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
-    """For each lost copy, make its page due. Return the number of these pages."""
+    """For each lost copy, make its page due. Return the number of pages made due."""
     many = 0
     for each in lost:
         site, key = site_of(each.url), fingerprint(each.url)

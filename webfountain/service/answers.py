@@ -127,7 +127,7 @@ class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PagesPart(msgspec.Struct, frozen=True):
-    """One part of the list of a site's pages. A part may be empty even if more parts follow."""
+    """One part of the list of a site's pages. A part of the list may be empty even if more parts follow."""
 
     items: list[PageAnswer]
     next: str | None

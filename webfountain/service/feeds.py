@@ -47,7 +47,7 @@ async def changes(call: Call) -> object:
 
 
 async def live(call: Call) -> object:
-    """Return the last snapshots, or a stream of snapshots."""
+    """Return the last snapshot of each crawling process, or a stream of snapshots."""
     assert call.store is not None
     if call.query.feed == "sse":
         return await send_stream(call.request, _snapshots(call.store))

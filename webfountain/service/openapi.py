@@ -1,5 +1,5 @@
-"""The OpenAPI 3.1 description of the service, as JSON and as a page. The description is generated from the table of
-operations."""
+"""The OpenAPI 3.1 description of the service, as JSON and as a page. The OpenAPI description is generated from the
+table of operations."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def description(operations: Sequence[Operation], *, base_path: str) -> dict[str,
 
 
 def reference_page(description: Mapping[str, Any]) -> bytes:
-    """Render an OpenAPI document as an HTML page. The page needs no scripts and no style sheets."""
+    """Render an OpenAPI document as an HTML page."""
     return environment().get_template("reference.html").render(description).encode()
 
 

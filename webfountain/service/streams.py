@@ -1,8 +1,7 @@
 """Streams of server-sent events. The number of open streams is limited.
 
 A stream is a series of chunks, each with one or more events. All streams share each computed chunk, so fifty streams
-cost about as much as one. A client that stops reading is disconnected. Between events, comments keep the connection
-open.
+cost about as much as one. Between events, comments keep the connection open.
 """
 
 from __future__ import annotations
@@ -106,9 +105,8 @@ class ChangeFilter(NamedTuple):
     """Text with which the URL must begin."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Only changes of at least this percentage of the text are accepted. A change whose texts were not compared counts
-    as 0 %.
-    """
+    """Only changes that affect at least this percentage of the text are accepted. A change whose texts were not
+    compared counts as 0 %."""
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:

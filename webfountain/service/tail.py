@@ -53,7 +53,7 @@ class ChangeTail:
             self._waiting -= 1
 
     async def _begin(self) -> None:
-        """Start the polling task if it does not run."""
+        """Start the polling task if it is not running."""
         async with self._beginning:
             if self._task is None or self._task.done():
                 self._raise_failure()

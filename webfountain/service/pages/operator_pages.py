@@ -46,7 +46,7 @@ class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The form in which an operator enters URLs to fetch now."""
+    """The form in which an operator enters URLs that the crawl should fetch at once."""
 
     urls: Annotated[str, Meta(max_length=900_000)]
     act: Literal["check", "send"]
@@ -106,7 +106,7 @@ def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[st
 
 
 def now_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
-    """Return the values for the page on which an operator enters URLs to fetch now."""
+    """Return the values for the page on which an operator enters URLs that the crawl should fetch at once."""
     live = collection.live()
     return {"urls": "", "judged": None, "immediate": sum(each.immediate for each in live)}
 

@@ -71,7 +71,8 @@ def environment() -> Environment:
 
 
 def wait_words(reason: str, word: str | None = None) -> str:
-    """Return in words why a site waits. `word` is a detail, such as an error, that is appended to the reason."""
+    """Return in words why the crawl requests nothing from a site now. `word` is a detail, such as an error, that is
+    appended to the reason."""
     return _WAITS.get(reason, reason) + (f": {word}" if word else "")
 
 
@@ -128,5 +129,5 @@ def size(many: float | None) -> Markup:
 
 
 def query_of(values: Mapping[str, Any]) -> str:
-    """Return a query string without the empty values."""
+    """Return a query string without parameters that have no value."""
     return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})

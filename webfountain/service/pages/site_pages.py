@@ -77,7 +77,7 @@ class PagesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SiteRow(NamedTuple):
-    """A site, and the reason why it waits."""
+    """A site, and the reason why the crawl does not request its pages now."""
 
     site: SiteAnswer
     reason: str
