@@ -55,7 +55,7 @@ def download_error(word: str, url: str) -> Exception:
 
 
 def error_word(exception: BaseException) -> str:
-    """Return the word for an exception of any download handler, or "filtered" if it is not a download error."""
+    """Return the error word for an exception of any download handler, or "filtered" if it is not a download error."""
     word = getattr(exception, "word", None)
     if isinstance(word, str):
         return word

@@ -1,6 +1,6 @@
 """Process each flight from the end of its download until its page is settled.
 
-A flight goes through three steps: download, comparison of the page with its copy, end of the request in the engine.
+A flight goes through three steps: download, comparison of the page with its copy, and end of the request in the engine.
 """
 
 from __future__ import annotations

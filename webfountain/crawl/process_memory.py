@@ -18,9 +18,9 @@ ARENAS: Final = 2
 of another.
 """
 MAPPED_BYTES: Final = 384 * 1024
-"""Size above which memory blocks, mostly bodies, are mapped, so that freed blocks go back to the system. Without a set
-size, glibc raises the limit up to 32 MB, so that large bodies leave holes in the heaps. The HTML parser lexbor
-allocates two blocks of 324 kB for each page, and these blocks should stay in the heaps.
+"""Memory blocks above this size, mostly bodies, are mapped, so that they go back to the system when they are freed. By
+default, glibc raises this size up to 32 MB, so large bodies leave holes in the heaps. The HTML parser lexbor allocates
+two blocks of 324 kB for each page, and these blocks should stay in the heaps.
 """
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 

@@ -2,8 +2,8 @@
 
 If a stored request's class or callback is missing, the request stays in the queue for another version of the project. A
 damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that the store
-already knew. If a known request may be made again (`revisits`), it is put at the front of its site's queue. A known
-request that may not be made again is dropped, as by Scrapy's duplicate filter.
+already knew. If a request that the store already knew may be made again (`revisits`), it is put at the front of its
+site's queue. A known request that may not be made again is dropped, as Scrapy's duplicate filter would drop it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Call the errback of each Scrapy request that webfountain refuses, for example because of robots.txt.
 
 The frontier refuses a request if robots.txt forbids the URL, or if its host has no address or a private address.
-`Refusals` passes a refused request to Scrapy's engine, and a middleware raises the error for which the engine calls the
-errback. A refused request is settled only after its errback has run, so the errback is called again after a crash.
+`Refusals` passes a refused request to Scrapy's engine, and a middleware raises the error that the errback receives. A
+refused request is settled only after its errback has run, so the errback is called again after a crash.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Refusals:
         self._due: dict[LeaseId, float] = {}
 
     def take_work(self) -> Batch | None:
-        """Return the frontier's next batch, with refused requests only after their errbacks have been called."""
+        """Return the frontier's next batch; it contains a refused request only after the request's errback has been
+        called.
+        """
         batch = self._frontier.work.take() if self.unreported() <= MOST else None
         if batch is not None:
             self._refused += [each for each in batch.ended if not each.asked]
@@ -98,7 +100,7 @@ class Refusals:
         return len(self._refused) + self._in_engine
 
     def give_up(self) -> None:
-        """Forget, at the end of the crawl, the refused requests that still wait for the engine; the next run makes them
+        """At the end of the crawl, forget the refused requests that still wait for the engine; the next run makes them
         again.
         """
         self._refused.clear()

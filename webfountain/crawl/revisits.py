@@ -3,7 +3,7 @@
 A request that the store already knows is usually dropped. An interval in `meta["revisit"]` (seconds, or a text such as
 "12h" or "7d") is the time after which the request may be made again. With `meta["revisit"]` = "always", the request is
 made once in each run that yields it. With WEBFOUNTAIN_RECRAWL, an interval in `meta["revisit"]` replaces the learned
-interval, and "never" forbids repetition.
+interval, and "never" means that the request is made only once.
 """
 
 from __future__ import annotations

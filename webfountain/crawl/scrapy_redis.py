@@ -50,8 +50,8 @@ class LeftoverKeys(Protocol):
 
 
 class TakeoverResult(NamedTuple):
-    """The numbers of new requests, known requests and fingerprints; `left` counts the entries that stay in the queue,
-    by reason.
+    """Numbers of new requests, known requests and fingerprints; `left` counts, by reason, the entries that stay in the
+    queue.
     """
 
     requests: int

@@ -205,7 +205,7 @@ def read_keys(data: bytes, name: str) -> dict[str, Any]:
 
 
 def _flat(value: Any) -> Any:
-    """Convert to msgpack extensions all parts of a value that msgpack does not know."""
+    """Convert all parts of a value that msgpack does not know to msgpack extensions."""
     kind = type(value)
     direct = _DIRECT.get(kind)
     if direct is not None:

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, Protocol
 __all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
 
 BODY_BYTES: Final = 256_000_000
-"""Memory for all bodies of a crawl, in bytes, about a quarter of what its processes may use in all."""
+"""Memory for all bodies of a crawl, in bytes: about a quarter of the memory that its processes may use."""
 OPEN_SHARE: Final = 0.875
 """All connections read until this share of the budget is used. The rest of the budget is for bytes that are already on
 their way, and for one body that may exceed the budget.

@@ -85,7 +85,7 @@ class ConnectionPool:
 
         The first of `endpoints` is the one that the frontier chose. If the first endpoint does not answer, the other
         endpoints are tried, each `ATTEMPT_S` after the one before (RFC 8305). `turn` returns the seconds until the
-        politeness rules allow a request to another endpoint than the first. Before the pool tries another endpoint, it
+        politeness rules allow a request to an endpoint other than the first. Before the pool tries another endpoint, it
         waits until `turn` returns 0. If the peer closes a kept connection without an answer, a `repeatable` request is
         sent once more, over a new connection (RFC 9112, section 9.3.1).
         """

@@ -179,8 +179,7 @@ class PlanFollower:
         return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
 
     def check(self, at: float, *, starved: bool = True) -> int:
-        """Compare the number of fetches since the last check with the plan. Return how many more pages should now
-        become due.
+        """Compare the number of fetches with the plan. Return how many more pages should now become due.
 
         Pass False for `starved` if pages are due but cannot be fetched now, because of politeness or a slow disk.
         """

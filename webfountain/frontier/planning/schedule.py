@@ -270,7 +270,7 @@ class UrgencySchedule(Schedule):
 
     The worker finds the urgent pages (`urgent_pages`). The price is adjusted until the budget is used
     (`core.fetch_price`). The plan gives each bucket an interval after which the urgency of its average page reaches the
-    price. Each page is due at the latest after `PATIENCE` intervals of its bucket. If the budget is very large, no
+    price. Each page becomes due after `PATIENCE` intervals of its bucket at the latest. If the budget is very large, no
     urgencies are computed, and each page is due after the interval of its bucket.
     """
 

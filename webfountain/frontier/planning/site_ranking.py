@@ -216,7 +216,8 @@ class SiteRanking:
     def reaches_at(self, price: float, at: float) -> float | None:
         """Return when the urgency of a page can first reach the price: inf if never, None if unknown.
 
-        While all urgencies are below the share `EARLY` of the price, return when one of them can reach that share.
+        While all urgencies are below `EARLY` times the price, return when one of them can reach `EARLY` times the
+        price.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # the computation left out pages that were worth the price at that time

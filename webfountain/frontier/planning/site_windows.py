@@ -56,7 +56,7 @@ class Windows(msgspec.Struct, array_like=True):
     taken_at: float
     """Time at which the current window was loaded, UTC seconds."""
     newest: int
-    """Number of the window that was saved last; its data contain the newest change rates of the site's sections."""
+    """Number of the last saved window, whose data contain the newest change rates of the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
     """For each window, the results of fetches since the window was last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)

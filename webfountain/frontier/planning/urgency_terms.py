@@ -1,4 +1,4 @@
-"""Values from which the urgencies of all sites are computed, and the times of these computations.
+"""Values from which the urgencies of all sites are computed, and the times at which they are computed.
 
 Time is divided into *steps*; within a step, urgencies do not grow. A step is one 36th of the mean time between two
 visits to a page, but at least a fiftieth of a period, and at most a period. The steps of different sites begin at

@@ -217,7 +217,7 @@ class UrgentPages:
     # ------------------------------------------------------------ choosing
 
     def reckon(self, names: Iterable[str], price: float, at: float) -> None:
-        """Compute the rankings of active sites that may have an urgent page."""
+        """Compute the rankings of those active sites that may have an urgent page."""
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
