@@ -35,9 +35,9 @@ class SystemClock:
     its clock forward by more than `STEP_S`, this clock follows and logs a line.
 
     If somebody sets the machine's clock back by at most `MOST_BEHIND_S`, this clock stops until the machine's clock has
-    caught up. If the machine's clock is set back by more than `MOST_BEHIND_S`, this clock runs slower until both agree.
-    For example, if the machine's clock was set back by one hour, both clocks agree after four hours. While this clock
-    runs slower, delays between requests are longer.
+    caught up. If the machine's clock is set back by more than `MOST_BEHIND_S`, this clock runs slower until the two
+    clocks agree. For example, if the machine's clock was set back by one hour, both clocks agree after four hours.
+    While this clock runs slower, delays between requests are longer.
 
     Time must not go back during a crawl, because leases and queues contain times that this clock has returned.
     """

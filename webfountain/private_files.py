@@ -51,7 +51,7 @@ def draft_of(path: Path) -> Iterator[Path]:
     """Yield the path of a temporary file that replaces `path` when the block ends without an error.
 
     The file gets the system's default mode, because the user may want to share it. Raise OSError if `path` is a device
-    or a pipe, because it would be replaced.
+    or a pipe, because the device or pipe would be replaced.
     """
     if is_stream(path):
         raise OSError(errno.EINVAL, "is a device or a pipe, not a file", str(path))

@@ -170,7 +170,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy."""
     immediate: int | None = None
-    """Position in the queue of URLs that are fetched before the rest of the site; None if not in that queue."""
+    """Position in the queue of URLs that are fetched before the rest of the site; None if the URL is elsewhere."""
     scores: tuple[float, ...] = ()
     """Similarity to the policy's topic, and distance in links from the nearest page on topic; () if the policy has no
     topic. Before the first fetch, the similarity is computed from the URL and the words of links to the page."""
@@ -193,8 +193,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     hops: int = 0
     """Number of consecutive redirects that led to the page."""
     counted: bytes = b""
-    """Hash of the rules under which the newest copy was compared (4 bytes), and digest of the part that counts (8
-    bytes); b"" if the whole page counts (`policy.counting`)."""
+    """Hash of the rules under which the newest copy was compared (4 bytes), and digest of the text that counts for
+    changes (8 bytes); b"" if all text counts (`policy.counting`)."""
     noise: bytes = b""
     """What is known about parts of the page that differ between visits, such as clocks (`core.noise`)."""
     metadata: bytes = b""
@@ -202,7 +202,7 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
-    """Result of adding links: how many URLs are new, and how many are known to the store or occur twice."""
+    """Result of adding links: how many URLs are new, and how many are already known or repeat an earlier link."""
 
     new: int
     known: int
@@ -355,8 +355,8 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     robots_at: float | None = None
     """Time of the last fetch of robots.txt, even if there was no answer. None if robots.txt was never fetched."""
     robots_ok: bool = True
-    """False if robots.txt gave a 5xx or no answer. Until a retry succeeds, all URLs of the site are refused (RFC 9309
-    section 2.3.1.4)."""
+    """False if robots.txt gave a 5xx or no answer, so that all URLs of the site are refused until a retry succeeds (RFC
+    9309 section 2.3.1.4)."""
     robots_failures: int = 0
     crawl_delay: float = 0.0
     sitemaps: tuple[tuple[str, float], ...] = ()
@@ -369,7 +369,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Why the last attempt to reach the site failed: an error word, the status of its robots.txt, or "" if
     it did not fail."""
     revived: int = 0
-    """Number of fetches that found a gone page of the site again."""
+    """Number of fetches that found that a gone page of the site is back."""
     dead_time: float = 0.0
     """Total time between checks of gone pages that once had a copy, in seconds."""
     born: int = 0
@@ -402,8 +402,7 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     immediate: int = 0
     """Number of URLs, including leased ones, that are fetched before the rest of the site."""
     epoch: int = 0
-    """Number of the ranking by which the site's never-crawled queue is ordered (`regrade`), or 0 for the
-    order of arrival."""
+    """Number of the ranking that orders the site's never-crawled queue (`regrade`); 0 means order of arrival."""
     learned: bytes = b""
     """What the crawl has learned about the site's pages, in bytes that the store does not interpret."""
     changed: float = 0.0

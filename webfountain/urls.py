@@ -97,7 +97,7 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """Return a URL from a header as browsers read it. `value` is the header's value, decoded as latin-1.
+    """Read a URL from a header as browsers do. `value` is the header's value, decoded as latin-1.
 
     A value whose bytes are valid UTF-8 is decoded as UTF-8: ``/cafÃ©`` becomes ``/café``. In a value that is not valid
     UTF-8, bytes outside ASCII are escaped: ``/café`` becomes ``/caf%E9``.
@@ -173,7 +173,8 @@ def registered_domain(host: str) -> str:
     """Return the registered domain (`flink.apache.org` -> `apache.org`). An IP address or a name without a dot is its
     own domain.
 
-    A name that a company gives to others under its own domain, such as `user.github.io`, is a registered domain.
+    A name below a company's domain that the company gives to a customer, such as `user.github.io`, is a registered
+    domain.
     """
     return _extract()(host)[0] or host
 

@@ -254,7 +254,7 @@ class BatchResult:
     blocks: tuple[UrlBlock, ...] | None = None
     """The URL prefixes whose pages must not be fetched, or None if the inbox was not read."""
     is_drained: bool = False
-    """True if a note ends this process."""
+    """True if a note tells this process to end."""
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
     unfinished: bool = False
@@ -264,7 +264,7 @@ class BatchResult:
     top: float = inf
     """Upper bound of the urgencies of pages that are not due, in seconds."""
     level: float = 0.0
-    """Urgency, in seconds, of page number `Batch.missing` in order of urgency, on sites where no page is due."""
+    """Urgency, in seconds, of the n-th most urgent page on sites where no page is due; n is `Batch.missing`."""
 
 
 def remembered(record: SiteRecord) -> SiteState:

@@ -86,7 +86,7 @@ class OpenBatch:
         return self._batch
 
     def send(self) -> Batch | None:
-        """Return the open batch and begin a new one. Return None if the worker has nothing to do."""
+        """Return the open batch and begin a new one; return None if the open batch contains no work."""
         if not self._batch.is_needed():
             return None
         sent = self._batch

@@ -81,7 +81,7 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class TokenBucket:
-    """A token bucket that releases `capacity` pages evenly per `period` seconds. If `capacity` is None, there is no
+    """A token bucket that evenly releases `capacity` pages in each `period` seconds. If `capacity` is None, there is no
     limit.
     """
 

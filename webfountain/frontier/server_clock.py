@@ -2,8 +2,8 @@
 
 All ants of a store must have the same time, because leases, claims and delays apply to all of them. In a test, an ant
 with a clock 3 s ahead took sites that other ants were crawling. An ant compares its clock with the server's clock at
-the start and with each heartbeat. If the difference is more than a fifth of a heartbeat, the ant uses the server's
-time. The margin of each lease (`term.MARGIN`) covers smaller differences between clocks.
+the start and with each heartbeat. If the two clocks differ by more than a fifth of the heartbeat interval, the ant uses
+the server's time; the margin of each lease (`term.MARGIN`) covers smaller differences.
 """
 
 from __future__ import annotations

@@ -149,7 +149,7 @@ def leased(fetch: Fetch) -> PageRecord:
 
 
 def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at: float) -> Outcome:
-    """Return the outcome of a page that may not be fetched because of robots.txt, an edited policy or a private
+    """Return the outcome of a page that must not be fetched because of robots.txt, an edited policy or a private
     address.
     """
     failures = lease.record.failures + 1

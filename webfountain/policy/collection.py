@@ -93,7 +93,7 @@ class Collection:
         """Return whether never-crawled pages are ordered by a blend of several orders (`core.order_blend`).
 
         With blending, the score `pagerank` of a never-crawled page comes from its position in the blended order. A
-        policy that weighs backlinks switches blending off, because it needs the pure PageRank.
+        policy that weighs backlinks switches blending off, because such a policy needs the pure PageRank.
         """
         weighs = any("backlinks" in self.weights_of(policy) for policy in self.policies)
         return self.ranking.every is not None and self.limits.pages is None and not weighs

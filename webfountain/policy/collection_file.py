@@ -93,8 +93,8 @@ def read_collection(path: str | Path) -> Collection:
 
 
 def parse_collection(text: str, path: Path) -> Collection:
-    """Return the collection that the text of a policy file describes. Relative file names start from the folder of
-    `path`.
+    """Return the collection that the text of a policy file describes. Relative file names are resolved against the
+    folder of `path`.
     """
     try:
         data = tomllib.loads(text)
@@ -303,7 +303,7 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the example policy files. In a git checkout, the folder is next to the package."""
+    """Return the folder of the example policy files. In a git checkout, the folder is `policies`, next to the package."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 

@@ -152,8 +152,8 @@ class Judge:
         return True
 
     def admit_forms(self, forms: Mapping[str, str]) -> None:
-        """Add to the scope the sites to which seeds redirected in an earlier run or in another ant. A site is added
-        only if the site that it replaced is still in scope.
+        """Add to the scope the sites to which seeds redirected an earlier run or another ant. A site is added only if
+        the site that it replaced is still in scope.
         """
         left = dict(forms)
         while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
@@ -241,8 +241,8 @@ class Judge:
     def bounds_by_policy(self) -> bool:
         """Return whether different policies have different bounds for the time between two fetches.
 
-        If the bounds were edited during the crawl, return True, because the schedules keep the old bounds until the
-        next start.
+        If a policy's bounds were edited during the crawl, return True, because the schedules keep the old bounds until
+        the next start.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start

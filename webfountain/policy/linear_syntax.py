@@ -50,8 +50,8 @@ _REPLACEMENT: Final = "\ufffd"
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
 _MOST_REPEATS: Final = 1000
-"""Maximum number of copies that RE2 may make for the repeats of one expression, such as ``{3,5}``; it bounds the search
-time.
+"""Maximum number of copies that RE2 may make for the repeats of one expression, such as ``{3,5}``; this limit bounds
+the search time.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)

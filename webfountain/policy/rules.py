@@ -79,8 +79,8 @@ class RuleBook:
         return None
 
     def _find_candidates(self, site: str) -> tuple[_Candidate, ...]:
-        """Return the rules that may match pages of a site, in order, up to the first rule that matches all
-        its pages.
+        """Return the rules that may match pages of a site, in order, up to the first rule that matches all pages of the
+        site.
         """
         host, found = host_of(site), []
         for pattern, candidate in self._matches:

@@ -69,8 +69,8 @@ def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
     """Return whether enough of the pages that were discovered through a page have been moved to the rule's policy.
 
     Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows from a page to the pages that link to it). Deviation from
-    Anti-TrustRank: only a page through which enough bad pages were discovered loses trust. For example, a guestbook
-    with a few links of spammers stays trusted.
+    Anti-TrustRank: only a page through which enough bad pages were discovered loses trust. For example, a guestbook to
+    which spammers have added a few links stays trusted.
     """
     bad = seen.switched.get(rule.to, 0)
     return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

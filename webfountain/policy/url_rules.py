@@ -176,7 +176,7 @@ class UrlRules:
         return list(map(self._flaw, urls))
 
     def _are_plain(self, urls: Sequence[str]) -> bool:
-        """Return True if one quick search of all URLs proves that none is refused; allow patterns are not checked."""
+        """Return True if one quick search of all URLs proves that no URL is refused; allow patterns are not checked."""
         together, most = "\n".join(urls), self._most
         return (
             together.count("&") < most
