@@ -303,7 +303,7 @@ def _check_seeds(collection: Collection) -> None:
 
 
 def example_folder() -> Path:
-    """Return the folder of the example policy files. In a git checkout, the folder is `policies`, next to the package."""
+    """Return the folder of example policy files. In a git checkout, the folder is `policies` next to the package."""
     return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
 
 
