@@ -44,9 +44,7 @@ class SitemapContent(msgspec.Struct, frozen=True):
     links: list[Link]
     """The links that the judge accepts, without duplicates."""
     modified: dict[bytes, float]
-    """Time of each page's last change, in UTC seconds by page key. Only pages on the site that lists the sitemap are
-    included.
-    """
+    """Time of each page's last change, in UTC seconds by page key, for pages on the site that lists the sitemap."""
     children: list[str]
     """Canonical URLs of further sitemaps."""
     counts: Mapping[str, int]

@@ -103,8 +103,8 @@ class Addresses:
     """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
 
     def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
-        """By default, sites take equal turns. If `by_worth` is True, the site with the most valuable next page comes
-        first.
+        """By default, sites take equal turns. If `by_worth` is True, the site with the most valuable next page is
+        served first.
         """
         self._rules = rules
         self._shared = shared and rules.per_ip

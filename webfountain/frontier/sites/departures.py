@@ -82,8 +82,8 @@ class Departures:
             self.leave(site, batch.at, batch)
 
     def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
-        """Return the sites that must be left alone for long, for example after a refusal. If a guest must be left
-        alone, sites that wait for its files get the error "busy".
+        """Return the sites that must be left alone for a long time, for example after a refusal. If a guest must be
+        left alone, sites that wait for its files get the error "busy".
         """
         for site in [site for site in resting if site.lease is None]:
             self._sites.file_requests.route(site.files.give_up("busy"), batch)
@@ -159,8 +159,8 @@ def _is_done(site: ActiveSite, at: float) -> bool:
 
 
 def _may_go(site: ActiveSite, at: float) -> bool:
-    """Return whether a site should make room for a waiting site, because its gate stays shut for long or it has had
-    many fetches.
+    """Return whether a site should make room for a waiting site, because its gate stays shut for a long time or it has
+    had many fetches.
     """
     if site.lease is None or site.state.is_preparing or site.is_under_way():
         return False

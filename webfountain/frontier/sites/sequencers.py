@@ -49,8 +49,8 @@ class Sequencer(Protocol[T_co]):
 
 
 class RoundRobin(Generic[T]):
-    """A ring that takes the next item from its members in turn, in O(log n) per turn. Members with an urgent item come
-    first.
+    """A ring that takes the next item from its members in turn, in O(log n) per turn. Members with an urgent item are
+    served first.
 
     A member is ready, waits for a time, or has no item. If a member's urgent item is taken, the member keeps its place
     in the ring. The owner must call `wake(member)` after an event that may make an item available earlier, such as the

@@ -43,7 +43,7 @@ ROBOTS_LIFE_S: Final = 86_400.0
 MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
-"""Maximum number of sitemaps of one site that are read. Sitemaps beyond this number are counted, but not read."""
+"""Maximum number of sitemaps of one site that are read; further sitemaps are only counted."""
 MAX_SITEMAP_HOPS: Final = 20
 """Maximum number of redirects in a row for one sitemap."""
 DISALLOWED: Final = "robots.txt"

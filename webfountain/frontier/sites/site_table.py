@@ -45,7 +45,7 @@ class SiteTable:
         self.quiet: dict[str, ActiveSite] = {}
         """Sites whose last event left them with nothing to do."""
         self.resting: dict[str, ActiveSite] = {}
-        """Sites whose last event showed that they must be left alone for long."""
+        """Sites whose last event showed that they must be left alone for a long time."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -115,7 +115,7 @@ class SiteTable:
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
-        """Return the sites with nothing to do, and the sites that must be left alone for long."""
+        """Return the sites with nothing to do, and the sites that must be left alone for a long time."""
         if self.quiet:
             self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
         if self.resting:
