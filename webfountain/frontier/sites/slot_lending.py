@@ -57,7 +57,7 @@ class SlotLending:
     # ---------------------------------------------------------------- as holder
 
     def lend(self, at: float) -> None:
-        """Lend slots in equal parts to ants with little work. Slots of the sites with the most spare slots are lent first.
+        """Lend slots in equal parts to ants with little work. Sites with the most spare slots lend before other sites.
 
         An ant whose CPU core is busy lends any free slot. An ant with spare CPU time lends only slots that it does not
         use.
