@@ -161,7 +161,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     laws: list[list[float]] = msgspec.field(default_factory=list)
     """The two distributions that were blended into the forecast of this cycle (`next_share`)."""
     losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
-    """Loss of each of the two forecasting laws in earlier cycles; old losses fade."""
+    """Loss of each of the two forecasting laws in earlier cycles; older losses count less."""
     fetches_at: float = 0.0
     """Time at which `fetches` and `changes` were last updated, in UTC seconds."""
     fetches: float = 0.0

@@ -150,8 +150,9 @@ class OnlineImportance:
         return outgrown
 
     def _outgrown(self, rows: Rows) -> dict[int, float]:
-        """Set a new bound for each page that reached its bound. Return the importance of these pages by position in
-        `rows`."""
+        """Set a new bound for each page that reached its bound. Return the importance of each page with a new bound,
+        keyed by its position in `rows`.
+        """
         bounds = self._bounds.take(rows)
         waiting = (bounds < np.inf).nonzero()[0]
         importance = self._importance(rows[waiting])

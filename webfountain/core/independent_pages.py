@@ -79,7 +79,7 @@ class PageRates:
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:
-    """Return what one visit adds to the past of each page, (`COLUMNS`, pages); its previous visit was `age` steps
+    """Return what one visit adds to the past of each page, (`COLUMNS`, pages); the previous visit was `age` steps
     earlier.
     """
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])

@@ -102,7 +102,7 @@ class Began(msgspec.Struct, frozen=True, array_like=True):
     """What was known about a cycle when it began."""
 
     hits: float
-    """Share of changed pages among the fetches shortly before the cycle."""
+    """Share of the fetches shortly before the cycle that found a change."""
     believed: float
     """Share of the known pages that was believed obsolete."""
 

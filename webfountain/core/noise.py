@@ -2,8 +2,8 @@
 
 A part of a page is a position, an order or a line (`line_differences`). After a part has differed, the next comparison
 of the page shows whether the part differed *again* or *rested* (stayed the same). A part that only its author edits
-usually stays the same at the next comparison. One difference proves nothing, even between two visits a few seconds
-apart. For each part, the results of all pages of a site are added up.
+usually stays the same at the next comparison. One difference does not prove that a part is noise, even between two
+visits a few seconds apart. For each part, the results of all pages of a site are added up.
 
 - A *line* that a server draws for each answer is undone as often as it stays, whatever its share of the answers is.
   Authors rarely undo what they wrote. A line that is noise hides no other edit, because an edit has another text.
@@ -98,7 +98,9 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return not self.element and self.score > 0 and is_open and self.close_rested < TRIES * (1 + self.close_again)
 
     def after(self, now: int) -> Evidence:
-        """Return the evidence after a new difference of the part, which does not count until the next comparison."""
+        """Return the evidence, updated for a new difference; the next comparison decides whether the
+        difference counts.
+        """
         return self if now == self.latest else msgspec.structs.replace(self, latest=-1)
 
     def judged(self, now: int | None, *, is_close: bool, is_drawn: bool) -> Evidence:

@@ -56,7 +56,7 @@ class Phases:
         return Phases(times, values, before, increments.mean(axis=0) / period)
 
     def at(self, t: float) -> Array:
-        """Return the (L,) phases at a time `t`."""
+        """Return the (L,) phases that the clocks show at a time `t`."""
         if t <= self.times[0]:
             return np.asarray(self.values[0] - self.before * (self.times[0] - t))
         if t >= self.times[-1]:

@@ -6,7 +6,8 @@ follow a gamma distribution. The mean return rate is the number of returns found
 pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs with the
 same source and directory form a class; its prior is the return rate of the site.
 
-A few early requests are enough, because each tells something about all dead URLs of the site (`Returns.spacing`).
+A few early requests are enough to estimate the return rate, because each is evidence about all dead URLs of the site
+(`Returns.spacing`).
 
 Source: Azar et al., *Tractable near-optimal policies for crawling*, PNAS 2018 (the urgency); the gamma mixture of rates
 is the Lomax law.

@@ -34,7 +34,7 @@ _FARTHEST: Final = 4096.0
 """A page that needs more steps than this to reach a price counts as never reaching it."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
-"""A step that is later than any other."""
+"""A step number larger than any other."""
 _SLICE: Final = 50_000
 """Number of pages that are processed at a time, to save memory."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
@@ -57,7 +57,7 @@ class SiteUrgency:
     __slots__ = ("_page", "_section", "_sections", "_since", "memory", "signals", "trust")
 
     def __init__(self, *, signals: Signals, step: int = 0) -> None:
-        """Create a site at `step`, without pages."""
+        """Create the `SiteUrgency` of a site at `step`, without pages."""
         self.signals = signals
         self.memory = Memory.begun(signals=signals, step=step)
         self._sections: Sections | bytes = Sections()
@@ -79,7 +79,7 @@ class SiteUrgency:
         step: int,
         alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Create a site at `step` with pages whose past is known.
+        """Create the `SiteUrgency` of a site at `step`, with pages whose past is known.
 
         Parameters
         ----------

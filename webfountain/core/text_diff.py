@@ -27,16 +27,16 @@ MAX_LINES: Final = 4000
 MAX_LINE: Final = 2000
 """Maximum number of characters of a line that are compared."""
 WORK: Final = 25_000
-"""Largest number of steps to compare two texts, about 5 ms."""
+"""Largest number of search steps that the comparison of two texts may take, about 5 ms."""
 DEPTH: Final = 4
 """Maximum depth of the recursive division at unique tokens."""
 _CONTEXT: Final = 1
 """Number of equal lines shown before and after a change."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 DIFF_STEPS: Final = 20_000
-"""Largest number of steps to compare the words of all lines of a diff, about 4 ms."""
+"""Largest number of search steps that comparing the words of all lines of a diff may take, about 4 ms."""
 _LINE_STEPS: Final = 5000
-"""Largest number of steps to compare the words of one line."""
+"""Largest number of search steps that comparing the words of one line may take."""
 _Pair = tuple[int, int]
 """Positions of a common token in the old and the new text."""
 
@@ -124,7 +124,7 @@ class _Comparison:
         return _longest_rising(both)
 
     def _shortest(self, gap: _Gap) -> list[_Pair]:
-        """Return the equal tokens of the shortest edit script; none if it takes too many steps."""
+        """Return the equal tokens of the shortest edit script; none if the search takes too many steps."""
         old_set = set(self._old[gap.old_from : gap.old_to])
         common = old_set.intersection(self._new[gap.new_from : gap.new_to])
         if not common:

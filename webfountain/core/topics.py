@@ -171,7 +171,7 @@ def _by_count(counted: tuple[str, int]) -> tuple[int, str]:
 def links_from_hot(scores: Sequence[float]) -> float:
     """Return the distance of a page from the nearest hot page, in links: 0 for a hot page, at most FAR.
 
-    `scores` are the page's scores (`PageRecord.scores`).
+    `scores` are the topic scores in the page's record (`PageRecord.scores`).
     """
     return min(scores[1], FAR) if len(scores) > 1 else FAR
 

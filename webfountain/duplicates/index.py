@@ -91,9 +91,9 @@ class Match(NamedTuple):
 class Probe:
     """Working data for the look-up of one page.
 
-    `keys` are the keys of the page; `asked` also includes the keys of its second sketch. `found` contains the record
-    numbers in this index that share a key with the page, and `beside` those in other ants' indices. `number` is the
-    record number of the page itself.
+    `keys` are the keys of the page; `asked` also includes the keys of its second sketch. `found` contains the numbers
+    of this index's records that share a key with the page. `beside` contains the numbers of such records for each other
+    ant's index. `number` is the record number of the page itself.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")

@@ -23,7 +23,7 @@ __all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 SAMPLED: Final = 10
 """One refused page in this many is fetched as a sample."""
 TOLERATED: Final = 0.1
-"""Maximum share of a mirror's samples that may fail to repeat the original site."""
+"""Maximum share of a mirror's samples that may differ from the original site."""
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted."""

@@ -82,7 +82,7 @@ def _draw_poisson(evolution: Evolution) -> Any:
 
 
 def _largest(evolution: Evolution) -> dict[str, Any]:
-    """Return the groups to draw, or none if there is only one."""
+    """Return the groups to draw, or none if there is only one group."""
     return dict(list(evolution.groups.items())[:_GROUPS]) if len(evolution.groups) > 1 else {}
 
 
@@ -106,7 +106,7 @@ def _bars(each: Any, series: Mapping[str, Mapping[str, float]], label: str) -> N
 
 
 def _decay(each: Any, series: Mapping[str, Sequence[float]]) -> None:
-    """Draw step curves over days and the line at one half."""
+    """Draw step curves against days, and the line at one half."""
     for number, (name, shares) in enumerate(series.items()):
         each.step(range(len(shares)), shares, where="post", color=COLOURS[number % len(COLOURS)], label=name, lw=1.8)
     each.axhline(0.5, color="#999999", linewidth=0.8, linestyle="--")

@@ -150,7 +150,7 @@ class AtAPrice:
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
 
     def _read_sitemap(self, at: float) -> None:
-        """Read the day's sitemap, which does not contain changes from later in the day."""
+        """Read the day's sitemap, which shows only changes of earlier days."""
         day = int(at // DAY_S)
         if self._sitemap is None or day == self._read_on:
             return

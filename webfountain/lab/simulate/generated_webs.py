@@ -45,7 +45,7 @@ def _urls(pages: int) -> list[str]:
 
 
 def _drawn(rng: np.random.Generator, rate: Array, days: int) -> Flags:
-    """Draw on which days each page changes: (days, pages). `rate` is (pages,) or (days, pages)."""
+    """Draw at random the days on which each page changes, (days, pages). `rate` is (pages,) or (days, pages)."""
     rates = np.broadcast_to(rate, (days, rate.shape[-1]))
     return np.asarray(rng.random(rates.shape) < -np.expm1(-rates))
 
