@@ -1,4 +1,4 @@
-"""The records of a crawl for later readers and for other processes.
+"""What a crawl records about itself, for later readers and for other processes.
 
 Life of a figure
 ----------------

@@ -6,7 +6,8 @@ minutes and of hours reuse a fixed number of names, so their total size is bound
 takes about 75 kB.
 
 The archive writes once a minute. When an hour or a day ends, the archive condenses its samples into one, begins a new
-chunk, and updates the archive's bounds. After a kill, an hour or a day is condensed again without harm.
+chunk, and updates the archive's bounds. If the process is killed, an hour or a day may be condensed twice, without
+harm.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class _Head(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Archive:
-    """The stored samples of one store. Only one process may write (`recorder`)."""
+    """The archive of samples in one store. Only one process may write (`recorder`)."""
 
     def __init__(self, board: Board) -> None:
         self._board = board

@@ -58,7 +58,7 @@ class LiveSnapshot(msgspec.Struct, frozen=True):
     """Name of the process, as in leases."""
     pid: int
     began: float
-    """Start of the process's crawl, UTC seconds."""
+    """Time at which the process began to crawl, UTC seconds."""
     at: float
     """Time of the snapshot, UTC seconds."""
     lag_s: float

@@ -24,7 +24,7 @@ __all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "drop_dead", "read_cl
 FILE: Final = "live.json"
 """Name of the snapshot file in the store's folder."""
 MAX_BYTES: Final = 4_000_000
-"""Maximum size of the file, bytes: readers ignore a larger file."""
+"""Maximum size of the snapshot file, in bytes: readers ignore a larger file."""
 KIND: Final = "live"
 _decoder = msgspec.json.Decoder(LiveSnapshot)
 
@@ -58,8 +58,8 @@ class FilePlace(LivePlace):
 
 
 class ClaimPlace(LivePlace):
-    """Storage of a process's snapshots on the store's server, in the claim ``live/OWNER``. Each call is a round
-    trip."""
+    """Storage of a process's snapshots on the store's server, in the claim ``live/OWNER``. Each call of a method takes
+    one round trip."""
 
     def __init__(self, claims: Claims) -> None:
         self._claims = claims
@@ -94,7 +94,7 @@ def read_claims(claims: Claims) -> list[LiveSnapshot]:
 
 
 def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
-    """Remove the claims of ended processes, and return how many there were. If no process has ended, the cost is one
+    """Remove the claims of ended processes, and return how many there were. If no process has ended, the call takes one
     round trip.
     """
     dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]

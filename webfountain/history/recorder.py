@@ -103,7 +103,7 @@ class Recorder:
     def record(self, store: FrontierStore) -> HistorySample | None:
         """Store the counts since the last call as a sample. Call this method in a thread that may use the store.
 
-        Return None if another process keeps the history. The cost is about a dozen reads and one write.
+        Return None if another process keeps the history. The call takes about a dozen reads and one write of the store.
         """
         at = self._now()
         counts = {self._crawl.owner: self._metrics.snapshot()}

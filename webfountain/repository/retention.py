@@ -1,4 +1,4 @@
-"""Remove copies from the disk: superseded files, compaction to a size limit, erasure on request.
+"""Remove copies from the disk: delete superseded files, compact to a size limit, erase on request.
 
 A page record, an open lease and an unsettled capture may each contain the location of a copy. A file is deleted only
 under these conditions:

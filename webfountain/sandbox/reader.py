@@ -50,7 +50,7 @@ _T = TypeVar("_T")
 CPU_S: Final = 2.0
 """Maximum CPU time for one body, in seconds."""
 MEMORY_BYTES: Final = 256_000_000
-"""Maximum memory for parsing a body, in bytes, without the body itself."""
+"""Maximum memory for parsing a body, in bytes, not counting the body itself."""
 _MEMORY_AT_LEAST: Final = 96_000_000
 _MEMORY_PER_BYTE: Final = 24
 """Memory, in bytes, that a child process may use for each byte of a body. Parsing takes 5 bytes of memory per byte of

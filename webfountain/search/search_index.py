@@ -103,7 +103,7 @@ class SearchIndex:
     # ---------------------------------------------------------------- writing
 
     def apply(self, texts: Sequence[IndexedText], cursor: str) -> None:
-        """Index texts and store the cursor after them, in one transaction. A repeated call changes nothing."""
+        """Index texts, and store the cursor that follows them, in one transaction. A repeated call changes nothing."""
         number = self._number("round")
         with self._step():
             for each in texts:

@@ -1,4 +1,4 @@
-"""The arguments and results of the steps of the store contract."""
+"""The arguments and results of the methods of the store contract."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ class BucketCensus(msgspec.Struct, frozen=True, gc=False):
 class Statistics(msgspec.Struct, frozen=True, gc=False):
     """The counts of a store at one moment.
 
-    `immediate` counts the URLs in immediate lanes that are not leased. `settle_lost` counts outcomes whose lease was
-    lost. `fenced` counts steps that had no effect because their site lease was lost. Lost outcomes are counted in
+    `immediate` counts the unleased URLs in immediate lanes. `settle_lost` counts outcomes whose lease was lost.
+    `fenced` counts steps that had no effect because their site lease was lost. Lost outcomes are counted in
     `settle_lost`, not in `fenced`.
     """
 

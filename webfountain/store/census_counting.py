@@ -1,9 +1,9 @@
 """The rules for counting fetches in census rows, which are the same in all stores.
 
-The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page is counted under
-the bucket that the page had before the check. The fetch of a page whose state is not "crawled" is counted under bucket
-None. The first copy of a page is also counted as a birth, under the page's new bucket. A refusal is not counted,
-because it makes no request to the site.
+The rows contain the measured constants of the model (DESIGN.md section 4). A fetch of a crawled page is counted under
+the bucket that the page had before the fetch. The fetch of a page whose state is not "crawled" is counted under bucket
+None. The first copy of a page is also counted as a birth, under the page's new bucket. A refused fetch is not counted,
+because no request was sent to the site.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ MILLISECONDS = 1000
 """Sums of times are stored in whole milliseconds, so that the order of addition does not change a sum."""
 
 CensusCounts = dict[tuple[int, int | None], list[float]]
-"""Maps (period, bucket) to fetches, changes, seconds of fetching, new links, births, and the milliseconds between
+"""Maps (period, bucket) to a list: fetches, changes, seconds of fetching, new links, births, milliseconds between
 checks.
 """
 

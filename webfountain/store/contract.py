@@ -73,7 +73,7 @@ COLLECTION: Final = "collection"
 WORDS: Final = "words"
 """Name of the published value that contains the word counts (`core.topics.WordCounts`)."""
 SKETCH_KEY: Final = "sketch-key"
-"""Name of the published value that contains the key of the duplicate index's sketches (`duplicates.index`)."""
+"""Name of the published value that contains the secret key for the sketches of the duplicate index (`sketch_key`)."""
 FORECAST: Final = "forecast"
 """Name of the published value that contains the forecast of the collection's obsolete share."""
 PRICE: Final = "price"
@@ -251,8 +251,8 @@ class PageRecords(Protocol):
         ...
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
-        """Yield (site, key, record) like `records`. Requests of a Scrapy project have keys that cannot be computed from
-        their URLs.
+        """Yield (site, key, record) of every known URL, site by site. Requests of a Scrapy project have keys that
+        cannot be computed from their URLs.
         """
         ...
 
@@ -299,7 +299,7 @@ class PageRecords(Protocol):
 
 
 class CensusReader(Protocol):
-    """The counts of a store, which each step keeps up to date (DESIGN.md section 4)."""
+    """The counts of a store, which each change of the store updates (DESIGN.md section 4)."""
 
     @property
     def period_s(self) -> float:

@@ -29,7 +29,7 @@ PRIVATE: Final = "valkey://"
 _SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """Prefixes of URLs that name a store on a server."""
 ANOTHER_STORE: Final = "give another store (--store or WEBFOUNTAIN_STORE)"
-"""Advice in an error message about an unusable folder. Scrapy's own commands have no `--store` option, so the advice
+"""Advice in an error message about an unusable folder. Scrapy's own commands have no `--store` option, so the message
 also names the environment variable.
 """
 

@@ -42,13 +42,13 @@ def open_store(
 ) -> FrontierStore:
     """Open a store, or create it if it does not exist.
 
-    `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. An existing store
-    keeps its value if `period_s` or `fastest_s` is None. A new store needs `period_s`; its `fastest_s` is by default
-    period_s / 96. If a store is opened for writing with a different `period_s` or `fastest_s`, its census rows and plan
-    are deleted. If `fastest_s` changes, the bucket bytes in the store are converted. `read_only` gives an up-to-date
-    view, even while another process writes. If `fresh` is True, the content of an existing store is deleted. `at` is
-    the current time; later times in the store, from a run with a wrong clock, are corrected. `parameters` are further
-    arguments of the server's client.
+    `period_s` is the length of a census period, and `fastest_s` the mean change interval of bucket 0. If `period_s` or
+    `fastest_s` is None, an existing store keeps the value that it has. A new store needs `period_s`; its `fastest_s` is
+    by default period_s / 96. If a store is opened for writing with a different `period_s` or `fastest_s`, its census
+    rows and plan are deleted. If `fastest_s` changes, the bucket bytes in the store are converted. `read_only` gives an
+    up-to-date view, even while another process writes. If `fresh` is True, the content of an existing store is deleted.
+    `at` is the current time; later times in the store, from a run with a wrong clock, are corrected. `parameters` are
+    further arguments of the server's client.
 
     Raises
     ------

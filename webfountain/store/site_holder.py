@@ -16,7 +16,8 @@ __all__ = ["SiteHolder"]
 
 @dataclass(slots=True)
 class SiteHolder:
-    """The owner of a site, with token and deadline, and a record of new URLs that the owner has not received."""
+    """The owner of a site, its token and deadline, and whether new URLs have arrived that the owner has not
+    received."""
 
     owner: str
     token: int

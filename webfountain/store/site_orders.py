@@ -53,8 +53,8 @@ def cursor_of(rank: bytes, name: str) -> str:
 
 
 def place_of(cursor: str) -> tuple[bytes, str]:
-    """Return the rank and the name in a cursor, or (b"", "") for the cursor "". Raise InputError for a text that is no
-    cursor.
+    """Return the rank and the name in a cursor, or (b"", "") for the cursor "". Raise InputError for a text that is not
+    a cursor.
     """
     if not cursor:
         return b"", ""

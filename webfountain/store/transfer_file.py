@@ -211,8 +211,8 @@ def _page(site: str, key: bytes, arrival: int | None, cells: tuple[Any, ...]) ->
 
 
 def write_rows(file: Path, rows: Iterable[Row]) -> End:
-    """Write a store's rows to a file: Parquet if its name ends in ``.parquet``, else JSON lines. Return the counts of
-    rows.
+    """Write a store's rows to a file: Parquet if its name ends in ``.parquet``, else JSON lines. Return the number of
+    rows of each kind.
 
     The file appears completely or not at all, in place of an existing file.
 

@@ -1,6 +1,4 @@
-"""The counts of the embedded store: count new URLs and fetches for the census, and answer the queries of the
-contract.
-"""
+"""The counts of the embedded store: count new URLs and fetches for the census, and return the counts."""
 
 from __future__ import annotations
 

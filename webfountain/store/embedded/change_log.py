@@ -1,4 +1,4 @@
-"""The change log of the embedded store. Each entry is written in the same step as the change that it reports.
+"""The change log of the embedded store. Each entry is written in the same write batch as the change that it reports.
 
 Entries have consecutive numbers. The numbers of the first and the last kept entry are stored with the counts.
 """

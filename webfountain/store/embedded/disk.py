@@ -1,7 +1,7 @@
 """The RocksDB database under the embedded store: options, opening with a lock, reads, one atomic write.
 
-Every failure of the disk becomes a `StoreError` of one line. A completed write is in the operating system, so a killed
-process loses nothing. A power failure may lose the writes of the last seconds. Only the user can read the files.
+Every failure of the disk becomes a `StoreError` of one line. A completed write has reached the operating system, so a
+killed process loses nothing. A power failure may lose the writes of the last seconds. Only the user can read the files.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Disk:
         self._taken_in = written
 
     def _written(self) -> set[tuple[str, int]]:
-        """Return the names and sizes of the writer's logs and manifests, which change with every step.
+        """Return the names and sizes of the writer's logs and manifests, which change with every write.
 
         Returns an empty set if the folder cannot be listed.
         """

@@ -100,7 +100,7 @@ def in_units_and_time(disk: Disk, meta: Meta, *, period_s: float, fastest_s: flo
 
 
 def _carried_out(disk: Disk, meta: Meta) -> Meta:
-    """Complete the interrupted pass that the description of a store names, if any."""
+    """If a store's description names an interrupted conversion or correction, complete it."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
         logger.info(
@@ -136,7 +136,7 @@ def _revise(disk: Disk, meta: Meta, revision: Revision) -> None:
 
 class RevisedDisk:
     """Implementation of `Revisable` for an embedded store. Each batch of changes is written together with the position
-    that the pass has reached."""
+    that the conversion or correction has reached."""
 
     def __init__(self, disk: Disk, meta: Meta) -> None:
         self._disk = disk

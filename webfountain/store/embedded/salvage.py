@@ -290,7 +290,7 @@ def _tried(db: Rdict, sid: bytes) -> Iterator[tuple[bytes, PageRecord]]:
 
 
 def _asked_again(record: PageRecord) -> PageRecord:
-    """Return a new record of a page: the page is due, and its digest is removed."""
+    """Return the record of a page without its digest; a crawled page becomes due at once."""
     # Without a digest, the crawl reads the links of the page even if the page is unchanged.
     due = record.last_crawled if record.state == "crawled" else record.due
     return msgspec.structs.replace(record, due=due, digest=None, etag=None, last_modified=None)

@@ -80,7 +80,7 @@ class LogEnd(NoLogEnd):
 
 
 def keep_card(folder: Path, meta: Meta) -> None:
-    """Write the card, which is a copy of the store's description, if it has changed."""
+    """Write ``store-card``, a copy of the store's description, if the description has changed."""
     data = msgspec.msgpack.encode(msgspec.structs.replace(meta, generation=0))
     with suppress(OSError):  # a full disk was reported by the previous step
         if not (folder / CARD).exists() or (folder / CARD).read_bytes() != data:
@@ -89,7 +89,7 @@ def keep_card(folder: Path, meta: Meta) -> None:
 
 
 def kept_card(folder: Path) -> Meta | None:
-    """Return the content of the card, or None if there is no readable card."""
+    """Return the content of ``store-card``, or None if there is no readable one."""
     try:
         return msgspec.msgpack.decode((folder / CARD).read_bytes(), type=Meta)
     except (OSError, msgspec.MsgspecError):
@@ -103,7 +103,7 @@ def remove_card(folder: Path) -> None:
 
 
 def is_damaged(folder: Path) -> bool:
-    """Return whether a folder without a store description contains tables, a log or a card of a store."""
+    """Return whether a folder without a store description contains tables, a log or the ``store-card`` of a store."""
     database = folder / "db"
     if not database.is_dir():
         return (folder / "salvage" / "whole").exists()

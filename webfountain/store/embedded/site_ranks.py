@@ -41,7 +41,7 @@ class RankedValues(NamedTuple):
     changed: float
 
     def keys(self, site: bytes) -> set[bytes]:
-        """Return the keys of the site's entries."""
+        """Return the keys of the site's index entries."""
         ranks = ranks_of(pages=self.pages, failed=self.failed, changed=self.changed, due=0.0, is_active=False)
         return {RANK + letter + ranks[order] + site for order, letter in _LETTERS.items()}
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["BARRED_SITE", "EPOCH_AT", "IMMEDIATE_AT", "DueSites", "SiteNotes", "SiteRow", "SiteRows", "site_row_codec"]
 
 _ENTRY_PREFIX: Final = 9
-"""Length of a queue entry's key before its suffix: family and site."""
+"""Length in bytes of the prefix of a queue entry's key: family and site."""
 
 _ROWS_KEPT: Final = 32_768
 

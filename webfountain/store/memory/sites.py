@@ -35,7 +35,7 @@ class MemorySites:
         self._tokens = 0
         self._numbers = 0
         self.arrivals = 0
-        """The last arrival number."""
+        """The last arrival number that a page received."""
 
     def __iter__(self) -> Iterator[MemorySite]:
         return iter(list(self._sites.values()))

@@ -49,8 +49,8 @@ KEYS: Final = (
 )
 """The keys of a shard, in the order in which each script receives them."""
 SUMS: Final = ("counts", "buckets", "copies")
-"""The keys of a shard that ``check --repair`` computes again. Until all new values are computed, they are stored under
-keys with the suffix "/new".
+"""Keys of a shard; ``check --repair`` computes their contents again. Until all new values are computed, they are stored
+under keys with the suffix "/new".
 """
 FIRST_LANE: Final = CLASSES + 1
 """Number of the first recrawl lane, after the immediate lane (0) and the never-crawled classes (1 to 64)."""

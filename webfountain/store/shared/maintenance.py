@@ -7,8 +7,8 @@ correction moves future times back. While a conversion or correction runs, other
 store is not converted while the claims of other processes show that they crawl (`UnitUse`). If a process is killed
 during a conversion, the next process that opens the store continues it.
 
-``check --repair`` counts the store again, while no process crawls. New counts replace the old ones only at the end, so
-an interrupted recount starts from the beginning.
+``check --repair`` counts the pages of the store again, while no process crawls. New counts replace the old ones only at
+the end, so an interrupted recount starts from the beginning.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The data that scrapy-redis left on a server: the queue of a spider and the contents of its duplicate filter.
 
-`webfountain take-over` uses this module before the crawl, when a project migrates. The module reads and removes
-entries, but does not decode them.
+`webfountain take-over` uses this module before the crawl, when a project migrates from scrapy-redis. The module reads
+and removes entries, but does not decode them.
 """
 
 from __future__ import annotations

@@ -76,8 +76,8 @@ def _members(shards: Shards, letter: str, rank: bytes, name: str, limits: dict[i
 def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> None:
     """Add every site to the sorted lists of its shard, if an older version wrote a shard without these lists.
 
-    `newest` returns the time of each site's newest entry in the change log. If no shard lacks its lists, the call takes
-    one round trip.
+    `newest` returns the time of each site's newest entry in the change log. If no shard lacks its sorted lists, the
+    call takes one round trip.
     """
     begin = dict.fromkeys(_unranked(shards), b"-")
     times = newest() if begin else {}
