@@ -1,8 +1,8 @@
 """The add-on that schedules the requests of an existing Scrapy project through the frontier.
 
 Set ``ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}``. The frontier stores only the requests that the
-project's spiders yield; webfountain extracts no links itself. A restart loses no request. Each request is made once, or
-again and again with WEBFOUNTAIN_RECRAWL. The project's settings keep their meaning; `project_pace` applies
+project's spiders yield; webfountain extracts no links itself. No request is lost in a restart. Each request is made
+once, or again and again with WEBFOUNTAIN_RECRAWL. The project's settings keep their meaning; `project_pace` applies
 DOWNLOAD_DELAY and similar settings. If WEBFOUNTAIN_COLLECTION names a collection file, the politeness rules of this
 file replace DOWNLOAD_DELAY and similar settings.
 """

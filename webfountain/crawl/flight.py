@@ -4,7 +4,7 @@ A weak dictionary maps each request to its flight. The flight is not in `request
 project. A copy of a request has no flight.
 
 A request that is not plain data exists only in memory (`requests`) and would be lost with the process. A page is
-settled only when all in-memory requests that its callback yielded are done. Each flight counts the requests in memory
+settled only when all in-memory requests that its callback yielded are done. Each flight counts the in-memory requests
 for which it waits.
 """
 

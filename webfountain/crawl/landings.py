@@ -59,7 +59,7 @@ class Landings:
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
-        """The flights that wait for requests in memory, by lease."""
+        """The flights that wait for in-memory requests, by lease."""
         self._pages: dict[LeaseId, bytes] = {}
         self._is_cut = False
 

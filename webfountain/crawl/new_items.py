@@ -84,7 +84,9 @@ class ItemDigests:
 
 
 class NewItemsPipeline:
-    """The pipeline that drops known items. Settings read: WEBFOUNTAIN_ITEMS, WEBFOUNTAIN_ITEM_FIELDS_IGNORED."""
+    """The pipeline that drops items that are neither new nor changed. Settings read: WEBFOUNTAIN_ITEMS,
+    WEBFOUNTAIN_ITEM_FIELDS_IGNORED.
+    """
 
     def __init__(self, ignored: Iterable[str], metrics: Metrics) -> None:
         self.digests: ItemDigests | None = None

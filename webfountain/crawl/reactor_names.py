@@ -35,7 +35,7 @@ class _Addresses:
         self.found.append(address.host)
 
     def resolutionComplete(self) -> None:  # noqa: N802
-        """Finish the list of addresses."""
+        """Record that the list of addresses is complete."""
         if not self.complete.done():
             self.complete.set_result(None)
 

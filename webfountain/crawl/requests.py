@@ -237,8 +237,8 @@ def depth_of(request: Request) -> int:
 def importance_of(priority: int) -> float:
     """Convert a priority to an importance.
 
-    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class. Between 20
-    and 640, each doubling of the priority has two classes of importance.
+    The store has a limited number of classes of importance. Each priority from -20 to 20 has its own class of
+    importance. Between 20 and 640, each doubling of the priority has two classes of importance.
     """
     size = abs(priority)
     step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)

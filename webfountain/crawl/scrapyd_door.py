@@ -1,7 +1,7 @@
 """Start scrapyd with protection, because scrapyd runs any code that it receives.
 
-deploy/scrapyd.conf names `application` in this module. Scrapyd does not start without credentials. Requests that web
-pages of other origins send are refused. Scrapyd's jobs do not inherit the password.
+deploy/scrapyd.conf names `application` in this module. Scrapyd does not start without credentials. Requests from web
+pages of other origins are refused. Scrapyd's jobs do not inherit the password.
 """
 
 from __future__ import annotations

@@ -39,8 +39,8 @@ class IncomingBody(Protocol):
 
 
 class BudgetStatistics(NamedTuple):
-    """Counts of the budget, for the stats. `held` is the number of bytes in memory, `peak` the largest such number so
-    far, and `landed` the number of complete bodies.
+    """Counts of the bytes and bodies in the budget, for the stats. `held` is the number of bytes in memory, `peak` the
+    largest such number so far, and `landed` the number of complete bodies.
     """
 
     held: int

@@ -260,7 +260,7 @@ class Body:
         return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words without a meaning
 
     def take(self, data: bytes) -> None:
-        """Decode and add received bytes. Raises BadResponse "too-large", "bomb" or "bad-response"."""
+        """Decode received bytes, and add them to the body. Raises BadResponse "too-large", "bomb" or "bad-response"."""
         if not self._coders:
             self.taken += len(data)
             self._add(data)

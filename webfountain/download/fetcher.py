@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 __all__ = ["ROBOTS_BYTES", "Authority", "Fetcher", "Terms", "allowed", "authority_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
-"""Maximum number of bytes that are read of a robots.txt. RFC 9309, section 2.5, requires crawlers to read at least 500
-KiB.
+"""Maximum number of bytes that are read from a robots.txt file. RFC 9309, section 2.5, requires crawlers to read at
+least 500 KiB.
 """
 
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)

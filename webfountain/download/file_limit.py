@@ -77,7 +77,7 @@ class FileLimit:
             self._admit()
 
     def admit_all(self) -> None:
-        """End the wait of all connections, because their exchanges have ended."""
+        """Let all connections stop waiting, because their exchanges have ended."""
         self._admit(len(self._waiting))
 
     def _admit(self, most: int = 0) -> None:

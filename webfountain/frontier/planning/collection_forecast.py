@@ -1,8 +1,8 @@
 """Forecast, during a crawl, what share of a collection's pages is obsolete.
 
 For each site, the crawl estimates how many pages are obsolete (`Belief`). When a fetch finds a change, the crawl
-estimates how long the page had been obsolete. `core.forecast` forecasts the obsolete share of the collection for the
-cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
+estimates how long the page had been obsolete. `core.forecast` forecasts what share of the pages will be obsolete during
+the cycle. The store keeps the forecast for the next crawl. The display of a crawl shows the share of fresh pages
 (`fresh_share`).
 
 If the last fetch of a page failed, its copy may be obsolete, so such pages are counted separately. The count of pages

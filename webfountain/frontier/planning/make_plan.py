@@ -68,7 +68,7 @@ def make_plan(
     seed: int = 0,
     aim: Aim | None = None,
 ) -> Plan:
-    """Return the plan of a cycle that begins at `at` (UTC seconds). The first call imports scipy.
+    """Return the plan of a cycle that begins at `at` (UTC seconds). The first call of `make_plan` imports scipy.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets, which continue the clocks of the last plan. The clocks of the first plan
-    begin with nominal rates.
+    """Return the phase clocks of all buckets, which continue the clocks of the last plan. Before the first plan, the
+    clocks run at nominal rates.
     """
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks

@@ -120,7 +120,7 @@ class PlanFollower:
         self._hasten()
 
     def adopt_bounds(self, bounds: Bounds) -> None:
-        """Apply the bounds of an edited policy file."""
+        """Apply the `revisit` bounds of an edited policy file."""
         self._bounds = bounds
         self.schedule.bind(bounds)
         self._hasten()

@@ -154,7 +154,7 @@ class Schedule:
         return 1.0
 
     def bind(self, bounds: Bounds) -> None:
-        """Apply the bounds of an edited policy file."""
+        """Apply the `revisit` bounds of an edited policy file."""
 
     def correct(self, spending: Spending) -> None:
         """Make pages due sooner if fewer fetches were made than planned; otherwise, make pages due a little later."""

@@ -68,7 +68,7 @@ class UrgencyTerms(NamedTuple):
     """Values from which the urgencies of all sites of a collection are computed."""
 
     signals: Signals
-    """The signals that the computation uses (`core.signals`), with times in periods."""
+    """The signals from which urgencies are computed (`core.signals`), with times in periods."""
     period: float
     """Length of a period, in seconds."""
     interval: float
@@ -161,7 +161,7 @@ class UrgencyPace:
     """Decides how often sites are searched for urgent pages, and how often urgencies are computed."""
 
     def __init__(self, terms: UrgencyTerms, *, capacity: float) -> None:
-        """`capacity` is the budget, fetches per period."""
+        """`capacity` is the budget, in fetches per period."""
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0

@@ -249,7 +249,7 @@ class UrgentSite:
 
     @property
     def waiting(self) -> int:
-        """Number of pages that are due and not fetched yet."""
+        """Number of pages that are due but not yet fetched."""
         return len(self.ranking.waits) + len(self.windows.waits)
 
     def ask_at(self, price: float, at: float) -> float:
