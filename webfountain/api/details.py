@@ -306,8 +306,8 @@ class CollectionDetails:
         return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
 
     def _collection(self) -> Collection | None:
-        """Parse the policy file that the crawl uses. Return None if the store contains no policy file, or if its file
-        of seeds is on another machine."""
+        """Parse the policy file that the crawl uses. Return None if the store contains no policy file, or if the seeds
+        file of the policy file is on another machine."""
         kept = policy_in_force(self._store)
         if kept is None:
             return None

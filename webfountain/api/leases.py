@@ -271,7 +271,7 @@ class OpenFrontier:
         self._stirred.set()
 
     async def _rest(self) -> None:
-        """Wait until a lease ends or a URL is due, but only a short time."""
+        """Wait until a lease ends or a URL is due, but only for a short time."""
         frontier = self._opened().frontier
         wait_s = min(max(frontier.wake_at() - frontier.now(), 0.001), POLL_S)
         with suppress(TimeoutError):

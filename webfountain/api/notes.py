@@ -114,7 +114,7 @@ class CollectionNotes:
         return NoteAnswer("block", [name])
 
     def unblock(self, prefix: str) -> NoteAnswer:
-        """End the block of a prefix. Raise InputError if the prefix is not blocked."""
+        """End the block of a URL prefix. Raise InputError if the prefix is not blocked."""
         name = canonical(prefix)
         if all(each.prefix != name for each in blocks_of(self._store.board)):
             raise InputError(f"unblock {name}: it is not blocked (`webfountain block` lists the blocks)")

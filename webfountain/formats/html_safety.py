@@ -30,9 +30,9 @@ _MOST_TAGS: Final = 2_000
 """Maximum number of tags in a body that is parsed in the calling thread. The parser may search all open elements for
 each tag, which takes 10 ms for 2,000 tags."""
 _MOST_REOPENED: Final = 30_000
-"""Maximum of (number of tags) * (number of formatting tags with attributes, such as ``<b class=x>``): the parser may
-create this many elements, each in 0.5 µs. Formatting tags without attributes are harmless, because the parser reopens
-at most three equal elements."""
+"""Maximum product of the number of tags and the number of formatting tags with attributes, such as ``<b class=x>``. The
+parser may create as many elements as this product, each in 0.5 µs. Formatting tags without attributes are harmless,
+because the parser reopens at most three equal elements."""
 _FEW_TAGS: Final = 300
 """A body with at most this number of tags cannot make the parser create `_MOST_REOPENED` elements."""
 _SHORT_TAG_BYTES: Final = 2_048

@@ -95,7 +95,7 @@ class LinkExtractor:
 
     Any thread may use the extractor.
 
-    If `nofollow` is True, the extractor obeys rel=nofollow and the robots directives nofollow and none.
+    If `nofollow` is True, the extractor obeys ``rel=nofollow`` and the robots directives ``nofollow`` and ``none``.
     """
 
     __slots__ = ("_join", "_origin", "nofollow", "robot")
@@ -243,7 +243,7 @@ def _refresh_target(content: str) -> str | None:
 
 
 def forbids_following(directives: str, robot: str) -> bool:
-    """Return whether robots directives contain nofollow or none, for all robots or for `robot` (in lower case).
+    """Return whether robots directives contain ``nofollow`` or ``none``, for all robots or for `robot` (in lower case).
 
     In ``otherbot: nofollow, noindex``, both directives are for otherbot.
     """

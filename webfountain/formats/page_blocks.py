@@ -313,8 +313,8 @@ class _Cutter:
     def _end_of_data(self, at: int) -> int:
         """Return the position of the end tag of a table with data, or 0 for a table that serves only the layout.
 
-        A table has data if it contains a row of several cells and no other table. A table whose cells contain
-        paragraphs or lists has data only if it also has header cells.
+        A table counts as data if it contains a row of several cells and no other table. A table whose cells contain
+        paragraphs or lists counts as data only if it has header cells.
         """
         widest = width = 0
         has_blocks = has_header = False

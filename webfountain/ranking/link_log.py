@@ -10,7 +10,7 @@ all segments that the manifest does not list. A reader sees each row once, even 
 file that a compaction replaced is kept until the next compaction, because a reader may still have it open.
 
 Fingerprints are 8-byte xxh3 hashes of canonical URLs and of sites. Links that the crawl does not follow are logged with
-a flag, because an edited policy may follow them.
+a flag, because the crawl may follow them after an edit of the policy file.
 """
 
 from __future__ import annotations
@@ -119,8 +119,8 @@ class LinkLog:
         flags: bytes = b"",
         anchors: Sequence[str] | None = None,
     ) -> None:
-        """Append the links of a page that was fetched at `at`. An appended row survives a kill only after `commit` or
-        `flush`.
+        """Append the links of a page that was fetched at the time `at`. An appended row survives a kill only after
+        `commit` or `flush`.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class LinkLog:
                 self._journal.add(row)
 
     def _new_names(self, pages: list[_Page], targets: list[bytes], sources: list[bytes]) -> list[list[Link]]:
-        """Return, for each page, a `Link` for each of its URLs that the log does not contain yet."""
+        """Return, by page, a `Link` for each URL that the log does not contain yet."""
         keys = keys_of(b"".join([part for both in zip(targets, sources, strict=True) for part in both]))
         if len(self._named) + len(keys) > _KNOWN_NAMES:
             self._named = KeyRows()
@@ -326,7 +326,7 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """Return the links that the policy file refused, by page. The call reads the whole log."""
+        """Return, for each page, the links that the policy file refused. The call reads the whole log."""
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
             targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()

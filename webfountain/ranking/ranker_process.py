@@ -60,7 +60,7 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class JobEnd(msgspec.Struct, frozen=True):
-    """The answer of the ranker process to a job: its CPU time in seconds, and lines for the log."""
+    """The answer of the ranker process to a job: the job's CPU time in seconds, and lines for the log."""
 
     cost_s: float
     said: list[str]
@@ -74,7 +74,7 @@ class Ranker(Protocol):
         ...
 
     def failed(self) -> str | None:
-        """Return the error of the last job, or None if the job succeeded or still runs."""
+        """Return the error of the last job, or None if the job succeeded or is still running."""
         ...
 
     def is_busy(self) -> bool:

@@ -30,7 +30,7 @@ FLUSH_S: Final = 60.0
 FEWEST: Final = 250
 """Number of logged pages at which the first ranking starts."""
 DOUBLING: Final = 16_000
-"""Below this number of logged pages, a ranking starts each time that the number has doubled."""
+"""In a log of fewer pages than this, a ranking starts each time that the number of pages has doubled."""
 GROWTH: Final = 0.2
 """In a log of more than `DOUBLING` pages, a ranking starts each time that the log has grown by this share."""
 HEADSTART_S: Final = 15.0

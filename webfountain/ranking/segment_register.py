@@ -2,8 +2,8 @@
 
 A writer makes a register in the log's folder `written` when it opens the log. The register lists the writer's segments,
 each with its *generation*, the number of compactions before it. A segment is removed from the register after two more
-compactions, because it has certainly been merged by then. While the writer runs, the register also names its journal.
-If a writer is killed, the process that takes over its journal marks the register as closed.
+compactions, because it has certainly been merged by then. While the writer runs, the register also names the writer's
+journal. If a writer is killed, the process that takes over its journal marks the register as closed.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class SegmentRegister:
 
 
 def close_register(files: LogFiles, writer: str) -> None:
-    """Record that a killed writer's journal was taken over."""
+    """Record that this process has taken over the journal of a killed writer."""
     try:
         entries = _read(files, _file_of(writer))
     except DamagedFile:

@@ -68,7 +68,7 @@ def effect_on(
 
 
 def _refused_seeds(collection: Collection) -> int:
-    """Return the number of seeds of a policy file that its own rules refuse."""
+    """Return how many seeds of a policy file are refused by its own rules."""
     refused: dict[Reason, tuple[int, str]] = {}
     for _ in seed_links(collection, Judge(collection, year=time.gmtime().tm_year), refused):
         pass

@@ -320,7 +320,7 @@ class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: Annotated[str, Meta(max_length=MAX_POLICY, description="TOML.")]
     against: bool = False
-    """If True, the file is also tried on up to 10,000 pages of the collection, and its effect is reported."""
+    """If True, the policy file is tried on up to 10,000 pages of the collection, and its effect is reported."""
 
 
 class HealthAnswer(msgspec.Struct, frozen=True):
