@@ -222,7 +222,7 @@ class Metrics:
         return self._counts[name]
 
     def family(self, name: str) -> dict[str, float]:
-        """Return the counts of a family by the last part of their names, for example ``{"404": 2}`` for
+        """Return the counts of a family, keyed by the last part of each name, for example ``{"404": 2}`` for
         ``family("fetch/status")``.
         """
         return {key.rpartition("/")[2]: many for key, many in self._counts.items() if key.rpartition("/")[0] == name}

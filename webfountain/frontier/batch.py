@@ -85,7 +85,7 @@ class Batch:
     claims: list[str] = field(default_factory=list)
     """Names of the addresses that this ant wants to claim."""
     freed: dict[str, float] = field(default_factory=dict)
-    """Names of claims to drop, each with the time from which other ants may use the name."""
+    """Names of claims to drop, each with the time from which other ants may claim the name."""
     letters: list[tuple[str, Letter]] = field(default_factory=list)
     """Letters to other ants, as (ant, letter)."""
     room: int = 0
@@ -112,7 +112,7 @@ class Batch:
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of its share of fetches each domain has used."""
+    """For each domain, the used part of the domain's share of fetches."""
     limit: str | None = None
     """What limits the rate of fetches now, in words."""
     collection: Collection | None = None

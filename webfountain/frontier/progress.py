@@ -251,11 +251,11 @@ class Progress:
         return "idle" if self._is_idle(batch) and self._checked_at >= all_idle else None
 
     def is_resting(self, batch: Batch) -> bool:
-        """Return whether nothing is in flight and no active site has work within IDLE_S."""
+        """Return whether nothing is in flight and no active site has work that is due within IDLE_S seconds."""
         return not (self.is_busy(batch) or self._immediate_left or self._sites.has_before(batch.at + IDLE_S))
 
     def _is_idle(self, batch: Batch) -> bool:
-        """Return whether nothing is in flight and no never-crawled URL becomes due within IDLE_S."""
+        """Return whether nothing is in flight and no never-crawled URL becomes due within IDLE_S seconds."""
         if self.working or self._never_crawled_due is None or not self.is_resting(batch):
             return False
         return self._never_crawled_due > batch.at + IDLE_S
@@ -277,7 +277,7 @@ def _size_of(visit: Visit) -> int:
 
 
 def _limit_of(sites: ActiveListStatistics) -> str:
-    """Return in words what slows down the sites, if nothing stops the whole process."""
+    """If nothing stops the whole process, return in words what slows down its sites."""
     if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
         return "nothing is due"
     if sites.preparing >= sites.sites:

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 REPLACED: Final = "replaced"
-"""Error word of a request that a retry or redirect middleware replaced by another request."""
+"""Error word of a request that a retry or redirect middleware replaced with another request."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20  # one is too few: `webfountain now` may have added a URL without a request
 """How many of a site's records are read to find out whether a Scrapy project's spider made them."""

@@ -29,8 +29,8 @@ _R = TypeVar("_R")
 
 
 class Order:
-    """The base class of orders. The methods of the base class do nothing, and a feature overrides those that it needs.
-    The class lists the methods in the order in which `WorkExchange` calls them.
+    """The base class of orders; a feature overrides the methods that it needs. `WorkExchange` calls the methods in the
+    sequence in which the class lists them.
     """
 
     due = -inf
@@ -75,8 +75,8 @@ def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _
 
 
 class Stage:
-    """The base class of stages. The methods of the base class do nothing, and a feature overrides those that it needs.
-    The class lists the methods in the order in which the worker calls them.
+    """The base class of stages; a feature overrides the methods that it needs. The worker calls the methods in the
+    sequence in which the class lists them.
     """
 
     def lost(self, sites: Sequence[str]) -> None:
@@ -85,7 +85,7 @@ class Stage:
     # ---------------------------------------------- visits, before they are settled
 
     def judge(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit]) -> Sequence[JudgedVisit]:
-        """Return for each visit the record to settle and the links to follow."""
+        """For each visit, return the record to settle and the links to follow."""
         del visits
         return judged
 
@@ -136,7 +136,7 @@ class Stage:
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return those of the leased pages that may be requested."""
+        """Return the leased pages that may be requested."""
         del at
         return dealt
 

@@ -61,7 +61,7 @@ NOTHING = PageContent()
 class Visit(msgspec.Struct, frozen=True):
     """One examined fetch: everything that must be written, reported and stored.
 
-    `record` is the page's new record; the repository adds its `copy` later. `observed_time` is the time since the
+    `record` is the page's new record, to which the repository later adds `copy`. `observed_time` is the time since the
     previous check, in seconds, or 0 if there was none. For the change log, `resemblance` and `diff` compare the text of
     the new copy with that of the old copy. `target` is the URL to which the page redirects.
     """

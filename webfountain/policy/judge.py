@@ -299,7 +299,7 @@ class Judge:
 
 
 class _Inheritance(NamedTuple):
-    """What links inherit: the rules of a policy, and the verdict on every accepted link, with its trust."""
+    """The inheritance of links: the rules of a policy, and the verdict on every accepted link, with its trust."""
 
     rules: UrlRules
     accepted: Verdict
@@ -327,7 +327,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
 
 
 def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
-    """Return what links within the policy's `spread` inherit, and what other links inherit."""
+    """Return the inheritance of links within the policy's `spread`, and the inheritance of all other links."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening

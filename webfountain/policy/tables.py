@@ -322,14 +322,14 @@ class TopicTable(Table, frozen=True):
 
 
 class PolicyContentTable(Table, frozen=True):
-    """Overrides keys of the collection's `[content]` table for the pages of one policy."""
+    """Keys that override those of the collection's `[content]` table for the pages of one policy."""
 
     text: Literal["main", "all"] | None = None
     metadata: bool | None = None
 
 
 class PolicyChangeTable(Table, frozen=True):
-    """Overrides keys of the collection's `[change]` table for the pages of one policy."""
+    """Keys that override those of the collection's `[change]` table for the pages of one policy."""
 
     min_change: Share | None = None
     select: tuple[Selector, ...] | None = None
