@@ -89,7 +89,7 @@ def read_file(folder: Path) -> list[LiveSnapshot]:
 
 
 def read_claims(claims: Claims) -> list[LiveSnapshot]:
-    """Return the last snapshot of each live process on a server's store. The cost is one round trip."""
+    """Return the last snapshot of each live process from a store on a server, in one round trip."""
     return _readable([claim.note for claim in claims.claims(KIND) if claim.note])
 
 

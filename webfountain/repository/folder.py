@@ -133,7 +133,7 @@ class Folder:
             return self.record(self.copy(number, row.offset, row.length))
 
     def rows(self, number: int) -> list[IndexRow]:
-        """Return the records of a file, by its index or a scan."""
+        """Return the records of a WARC file, from its index or by a scan."""
         return rows_of(self.files()[number])
 
     def moved_files(self) -> dict[int, Path]:

@@ -66,7 +66,7 @@ def pack(rows: Sequence[IndexRow]) -> bytes:
 
 
 def rows_of(path: Path) -> list[IndexRow]:
-    """Return the complete records of a file, by its index or a scan."""
+    """Return the complete records of a WARC file, from its index or by a scan."""
     rows = _indexed(path)
     return rows + list(_scan(path, rows[-1].end if rows else 0))
 
@@ -112,7 +112,7 @@ def recover(path: Path) -> RecoveredFile:
 
 
 def _indexed(path: Path) -> list[IndexRow]:
-    """Return the rows of a file's index that are consecutive and within the file."""
+    """Return the index rows of a WARC file, as far as they are consecutive and lie within the file."""
     # The last row is checked, because its length may be wrong.
     try:
         data = beside(path, ".index").read_bytes()

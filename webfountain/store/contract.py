@@ -84,7 +84,7 @@ class UrlQueues(Protocol):
     """The URLs of a crawl and their steps: discover, queue, lease, settle."""
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known: each new URL joins the never-crawled queue of its site, in the lane of its importance.
+        """Add unknown URLs: each new URL joins the never-crawled queue of its site, in the lane of its importance.
 
         A link to a known or forgotten URL has no effect; its position in `links` is in `DiscoverResult.repeated`. If
         the site of a new URL is not active, the site becomes due at the time `at`.
@@ -92,12 +92,12 @@ class UrlQueues(Protocol):
         ...
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites, in the given order; return how many were added.
+        """Add URLs to the immediate lanes of their sites, in the given order; return how many were added.
 
-        An unknown URL is first made known, as by `discover`. If the site of an added URL is not active, the site
-        becomes due at once (`AT_ONCE`). URLs that are already in an immediate lane are skipped. A leased URL enters the
-        immediate lane when its lease is released, but not if its fetch is settled. `LeaseBatch.overtaken` tells a
-        site's owner that a leased URL became immediate.
+        An unknown URL is first added to the store, as by `discover`. If the site of an added URL is not active, the
+        site becomes due at once (`AT_ONCE`). URLs that are already in an immediate lane are skipped. A leased URL
+        enters the immediate lane when its lease is released, but not if its fetch is settled. `LeaseBatch.overtaken`
+        tells a site's owner that a leased URL became immediate.
         """
         ...
 
@@ -133,8 +133,8 @@ class UrlQueues(Protocol):
         ...
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give unused leases back: each URL returns to its place in its lane. Return the number of leases that were
-        still open.
+        """Release unused leases: each URL returns to its place in its lane. Return the number of leases that were still
+        open.
         """
         ...
 
@@ -147,7 +147,7 @@ class UrlQueues(Protocol):
         ...
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies.
+        """Assign known pages to other policies.
 
         `revised` returns the new record of a page, or None to leave the page unchanged. The new record may differ only
         in policy, trust, depth, importance, source and provenance. A never-crawled page moves to the lane of its

@@ -74,8 +74,8 @@ def recrawl_place(record: PageRecord) -> tuple[int, float]:
     """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its sort value in
     the lane.
 
-    A page's sort value is `last_crawled` in the lane of a bucket, `due` in ADVANCED and RETRY, and the arrival number
-    in the immediate lane. In each lane, the page with the lowest sort value goes first.
+    Lanes of buckets are sorted by `last_crawled`, ADVANCED and RETRY by `due`, the immediate lane by arrival number. In
+    each lane, the page with the lowest sort value goes first.
     """
     if record.immediate is not None:
         return IMMEDIATE, float(record.immediate)

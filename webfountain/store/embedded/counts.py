@@ -182,7 +182,7 @@ class Counts:
 
 
 def _bucket_of(value: bytes) -> list[int]:
-    """Decode a bucket's number of pages and sum of crawl times in ms."""
+    """Decode the number of pages in a bucket, and the sum of their crawl times in milliseconds."""
     # Older versions stored the sum of crawl times in eight bytes.
     return [place_of(value[:8]), int.from_bytes(value[8:], "big", signed=True)]
 

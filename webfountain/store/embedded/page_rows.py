@@ -151,7 +151,7 @@ class PageRows:
                 yield place
 
     def _resolved(self, site: str, sid: bytes, found: list[tuple[bytes, bytes | None]]) -> list[PagePlace | None]:
-        """Decode (key, value) pairs to pages. A value is a record, a pointer to a queue entry, or None."""
+        """Decode (key, value) pairs into pages. A value is a record, a pointer to a queue entry, or None."""
         suffixes = [pointer_suffix(value) for _, value in found]
         entries = [NEVER + sid + suffix for suffix in suffixes if suffix is not None]
         waiting = iter(zip(entries, self._disk.get_many(entries) if entries else [], strict=True))

@@ -131,7 +131,7 @@ class EmbeddedQueues:
         self._changes = changes
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known, by one multi-get and two puts per new URL."""
+        """Add unknown URLs, by one multi-get and two puts per new URL."""
         if not links:
             return DiscoverResult(0, 0)
         with self._steps.begin() as batch:
@@ -139,7 +139,7 @@ class EmbeddedQueues:
         return DiscoverResult(len(staged), len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites, by one get and at most four writes per URL."""
+        """Add URLs to the immediate lanes of their sites, by one get and at most four writes per URL."""
         if not links:
             return 0
         with self._steps.begin() as batch:
@@ -178,7 +178,7 @@ class EmbeddedQueues:
         return SettleResult(len(ended), self._steps.leases.count_lost(len(outcomes) - len(ended)))
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused, without disk access."""
+        """Release unused leases, without disk access."""
         return sum(self._steps.leases.end(one) for one in leases)
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
@@ -196,7 +196,7 @@ class EmbeddedQueues:
         return moved
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies, by one or two multi-gets and up to three writes per changed page."""
+        """Assign known pages to other policies, by one or two multi-gets and up to three writes per changed page."""
         if not keys:
             return ReassignResult()
         put, leased = 0, []

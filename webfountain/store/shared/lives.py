@@ -2,9 +2,9 @@
 
 A server loses acknowledged steps when it restarts from an old snapshot or a damaged file, or when an outdated replica
 replaces the server. Each step that changes a shard stores its own number in the shard, as the *mark* of its process
-(`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered. If the mark that
-a shard stores is lower than the number that the process sends, the shard has lost steps and refuses the new step. After
-a reconnection, a process also compares its marks in all shards with the numbers of its own last steps.
+(`lua/guard.lua`). With each step, a process sends the number of its last step that the shard answered. A shard whose
+mark is lower than the number that the process sends has lost steps, and refuses the new step. After a reconnection, a
+process also compares its marks in all shards with the numbers of its own last steps.
 
 A *life* of a store is the time between two losses of steps. The first process that detects a loss gives the new life a
 name, which is also the new name of the change log. After a loss of steps, each process repairs its own work:
@@ -58,7 +58,8 @@ REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
 """A process relies on the step number that a shard stores for it only if the number is younger than this, in
-milliseconds. A shard deletes the step number of a process that has sent nothing for twice as long (`lua/guard.lua`).
+milliseconds. A shard deletes the step number of a process that has sent nothing for twice `COUNTS_MS`
+(`lua/guard.lua`).
 """
 _MILLISECONDS: Final = 1000
 

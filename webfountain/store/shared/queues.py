@@ -42,12 +42,12 @@ class SharedQueues:
         lives.after_loss(self._drop_voided)
 
     def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
-        """Make URLs known, in one round trip, or two if an inactive site becomes due sooner."""
+        """Add unknown URLs, in one round trip, or two if an inactive site becomes due sooner."""
         new, _, repeated = self._arrive(links, at, put_first=False)
         return DiscoverResult(new, len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites, in one or two round trips."""
+        """Add URLs to the immediate lanes of their sites, in one or two round trips."""
         return self._arrive(links, at, put_first=True)[1]
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
@@ -96,7 +96,7 @@ class SharedQueues:
         return SettleResult(sum(applied for applied, _ in answers), sum(lost for _, lost in answers))
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused, in one round trip."""
+        """Release unused leases, in one round trip."""
         sent: dict[int, list[list[Any]]] = {}
         for one in leases:
             held = self._leased.pop(one, None)
@@ -115,7 +115,7 @@ class SharedQueues:
         return int(moved)
 
     def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
-        """Put known pages under other policies, in two round trips, or one if no page changes."""
+        """Assign known pages to other policies, in two round trips, or one if no page changes."""
         names = list(dict.fromkeys(keys))
         values = self._shards.step(site, "read", ["page", site, *names]) if names else []
         entries = []

@@ -41,7 +41,8 @@ class _Call(NamedTuple):
 
 
 class RepeatLog:
-    """The recent steps and calls of one process on a shared store. Only one thread may use the log at a time."""
+    """The recent steps and function calls of one process on a shared store. Only one thread may use the log at a
+    time."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -67,11 +68,11 @@ class RepeatLog:
             self._drop_call(next(iter(self._calls)))
 
     def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
-        """Remove and return the lost steps and calls. `lost` contains, for each shard that has lost steps, the number
-        of the last step that the shard still has.
+        """Remove and return the lost steps and function calls. `lost` contains, for each shard that has lost steps, the
+        number of the last step that the shard still has.
 
-        Each returned row has at most one step per shard, so that each shard gets its steps in order. Calls are returned
-        if they were logged after the earliest step in `lost`.
+        Each returned row has at most one step per shard, so that each shard gets its steps in order. Function calls are
+        returned if they were logged after the earliest step in `lost`.
         """
         first = min(lost.values())
         rows: dict[int, list[SentStep]] = {}
