@@ -104,10 +104,10 @@ def instance_from(
 ) -> Instance:
     """Build the model's instance for a live collection.
 
-    A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). The model
-    counts only known pages in n, so a new page that leads to another new page would seem worth no fetch. To count
-    unknown pages too, the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A never-crawled
-    URL counts as a fraction of a page: the measured chance that it leads to a page.
+    A reachable page without a copy counts as obsolete, even before its URL is known (DESIGN.md section 1). The model's
+    n counts only known pages, so a fetch of a new page that leads only to other new pages would seem worthless. To
+    count unknown pages too, the weight of n is divided by 1 - newnwt, and oldnwt is multiplied by 1 - newnwt. A
+    never-crawled URL counts as a fraction of a page: the measured chance that it leads to a page.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
-        """Count `fetches` that were compared with a copy by the time `at`.
+        """Count `fetches` that were made by the time `at` and compared with a copy.
 
         `lasted` gives, for each page found changed, for how many seconds it had been obsolete.
         """

@@ -60,7 +60,7 @@ SLOPE_SPREADS: Final = (0.2, 0.3, 0.3)
 NOISE: Final = 0.12
 """Prior of a linear regression on the square roots of shares. `SLOPES` are the constant, the slope for the share of
 fetches that found a change, and the slope for the believed share. `SLOPE_SPREADS` are the standard deviations of the
-constant and of the two slopes. `NOISE` is the standard deviation of the residual.
+constant and of the two slopes. `NOISE` is the standard deviation of the residual of the regression.
 """
 HALF_OF_PRESENT: Final = 24.0
 """In `by_present`, a past cycle loses half of its weight after this many cycles."""
@@ -188,7 +188,7 @@ def outlook_of(points: Sequence[float], *, cycles: int) -> Outlook:
 
 
 def faded_losses(losses: Sequence[float], laws: Sequence[Sequence[float]], share: float) -> list[float]:
-    """Return the losses of the laws, updated by a cycle whose obsolete share was `share`."""
+    """Return the losses of the two forecasting laws, updated for a cycle whose obsolete share was `share`."""
     scores = [crps(law, share) for law in laws]
     total = max(sum(scores), _TINY)
     return [FADE * loss + score / total for loss, score in zip(losses, scores, strict=True)]

@@ -170,5 +170,7 @@ def _times_odds(chance: Array | float, ratio: float) -> Array:
 
 
 def _worth(chance: Array) -> Array:
-    """Return the urgency at a probability of change, relative to the urgency of a page that surely changed."""
+    """Return the urgency of a page that changed with a given probability, relative to that of a page that surely
+    changed.
+    """
     return chance + (1.0 - chance) * np.log1p(-chance)

@@ -1,9 +1,9 @@
 """Compare two texts in bounded time.
 
 Each part of the comparison is limited, because a hostile page could otherwise take much time. The equal beginning and
-end of both texts are cut off first. The rest is divided at tokens that occur exactly once in both texts (patience
-diff). The shortest edit script is computed for each gap between matched tokens. If the search for the edit script of a
-gap takes too long, the edit replaces the whole gap. The result is always a correct edit.
+end of both texts are cut off first. What remains of the texts is divided at tokens that occur exactly once in both
+(patience diff). The shortest edit script is computed for each gap between matched tokens. If the search for the edit
+script of a gap takes too long, the edit replaces the whole gap. The result is always a correct edit.
 
 Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 4 (the greedy algorithm).
 """

@@ -130,8 +130,8 @@ class Topics:
             return self._shared
 
     def promise(self, query: str, url: str, anchor: str) -> float:
-        """Return the estimated similarity of an unfetched page, by the link's text or the URL's words, whichever is
-        larger.
+        """Return the larger of two estimates of an unfetched page's similarity: from the link's text, and from the
+        URL's words.
         """
         path = url[path_start(url) + 1 :]
         if "%" in path:

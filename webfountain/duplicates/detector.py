@@ -102,8 +102,8 @@ class DuplicateDetector:
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return the visits with their duplicates marked, and the URLs of representatives that a better page replaced.
-        The caller must request a new fetch of the replaced representatives.
+        """Return the visits, with duplicates marked, and the URLs of representatives that a better page replaced. The
+        caller must request a new fetch of the replaced representatives.
         """
         self._texts.clear()
         self._held.clear()
@@ -324,8 +324,8 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate to pages of its own site that the representative's site lacks. Of its links
-        to pages that both sites have, one in `SAMPLED` is returned as a sample.
+        """Return the links of a duplicate to pages of its own site that the representative's site lacks. Of the
+        duplicate's links to pages that both sites have, one in `SAMPLED` is returned as a sample.
 
         If the duplicate and its representative are on one site, return no links.
         """
