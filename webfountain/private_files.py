@@ -26,7 +26,7 @@ def private(path: Path, mode: str = "wb") -> IO[Any]:
 
 @contextmanager
 def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
-    """Open a temporary file for writing; the file replaces `path` when the block ends without an error.
+    """Open a temporary file for writing; the file replaces `path` when the ``with`` block ends without an error.
 
     Other processes never see an incomplete file. If a process is killed while it writes, the old file stays, and the
     next process overwrites the temporary file. If `durable` is True, the new file survives a power failure.
@@ -48,7 +48,7 @@ def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterat
 
 @contextmanager
 def draft_of(path: Path) -> Iterator[Path]:
-    """Yield the path of a temporary file that replaces `path` when the block ends without an error.
+    """Yield the path of a temporary file that replaces `path` when the ``with`` block ends without an error.
 
     The file gets the system's default mode, because the user may want to share it. Raise OSError if `path` is a device
     or a pipe, because the device or pipe would be replaced.

@@ -1,7 +1,6 @@
 """Error messages about a policy file, each with the key, its value and the allowed values.
 
-msgspec reports only a place such as ``$.cycle.periods`` and the expected type. The messages of this module contain the
-value and all allowed values.
+msgspec reports only a place such as ``$.cycle.periods`` and the expected type.
 """
 
 from __future__ import annotations
