@@ -155,7 +155,7 @@ class Recorder:
         )
 
     def _counts_since(self, counts: Mapping[str, Mapping[str, float]]) -> Counter[str]:
-        """Return the counts of all processes since the last call. If a process is new since the last call, all its
+        """Return the counts of all processes since the last call. If a process has joined since the last call, all its
         counts are included."""
         new: Counter[str] = Counter()
         for name, now in counts.items():

@@ -36,7 +36,7 @@ class HistorySample(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: float
     """Start of the minute, hour or day, UTC seconds."""
     seconds: float
-    """Time in the span for which a crawl was running, in seconds."""
+    """How long a crawl was running within the time span, in seconds."""
     pages: tuple[int, ...] = ()
     """Number of known URLs by state at the end of the span, in the order of `records.STATES`."""
     sites: int = 0

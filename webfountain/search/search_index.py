@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["MAX_TEXT", "FoundPage", "IndexedText", "SearchFilter", "SearchIndex", "SearchState"]
 
 MAX_TEXT: Final = 1_000_000
-"""Maximum number of characters of a text that are indexed."""
+"""At most this many characters of each text are indexed."""
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
 """Maximum number of pages that are ranked. If more pages than this match, only the newest are ranked."""
@@ -87,7 +87,7 @@ class SearchState(msgspec.Struct, frozen=True):
     """Cursor of the last indexed text; None if no text is indexed yet."""
     pages: int
     stale: int
-    """Number of entries for outdated texts, whose pages have changed or are gone."""
+    """Number of index entries for texts that are outdated, because their page has changed or is gone."""
 
 
 class SearchIndex:

@@ -358,8 +358,8 @@ class Changes(Protocol):
         ...
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, then the oldest entries until at most `most` are left. Return the number of
-        dropped entries.
+        """Drop the entries from before a time, then the oldest entries until at most `most` entries are left. Return
+        the number of dropped entries.
         """
         ...
 

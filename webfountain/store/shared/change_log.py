@@ -208,7 +208,7 @@ class ShardedChangeLog:
         return self._at(position).cursor(self._lives.current())
 
     def trim(self, *, before: float, most: int) -> int:
-        """Drop the entries before a time, then the oldest entries of all shards until `most` are left."""
+        """Drop the entries from before a time, then the oldest entries of all shards until `most` entries are left."""
         dropped, last = self._bounds()
         went = 0
         up_to = {shard: 0 for shard, newest in enumerate(last) if newest > dropped[shard]}

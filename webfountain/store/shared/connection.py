@@ -181,8 +181,8 @@ class ServerConnection:
         self._probe_again()
 
     def end_within(self, seconds: float) -> None:
-        """From now on, let no thread wait longer than `seconds` in total for the server. Later calls can only shorten
-        the limit.
+        """From now on, let no thread wait longer than `seconds` in total for the server. A later call of this method
+        can only shorten the time limit.
         """
         self._end.set(seconds)
 

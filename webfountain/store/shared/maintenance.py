@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["OPENING_S", "RevisedShard", "SharedMaintenance", "UnitUse", "latest", "recount_shards"]
 
 OPENING_S: Final = 30.0
-"""Duration in seconds of a process's claim on ``unit/NAME`` while it opens the store."""
+"""Duration in seconds of a process's claim on ``unit/NAME`` while the process opens the store."""
 logger = logging.getLogger(__name__)
 LOCK_S: Final = 30.0
 """Duration in seconds of the lock that a conversion holds. A conversion extends its lock with each batch."""

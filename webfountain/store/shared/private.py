@@ -128,7 +128,7 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Let `close` and `revive` wait at most until `moment`, in monotonic seconds."""
+        """Let `close` and `revive` wait at most until `moment`, a time in monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
