@@ -50,7 +50,7 @@ def duplicates() -> None:
 def export_signatures(file: str, store: str, repository: str | None, force: bool, as_json: bool) -> None:
     """Write the signature of each page's text to FILE, in Parquet: url, fetched, minhash.
 
-    A signature is a MinHash of datasketch over all runs of four words: 128 numbers, seed 1, scheme affine32. Signatures
+    A signature is a datasketch MinHash of all sequences of four words: 128 numbers, seed 1, scheme affine32. Signatures
     of different collections can be compared. A crawl may run at the same time.
     """
     path = Path(file)

@@ -40,7 +40,7 @@ second."""
 def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
     """Fetch URLs before all others, also in a running crawl.
 
-    A running crawl takes the URLs within a second. If no crawl runs, the next crawl takes the URLs. Politeness and
+    A running crawl accepts the URLs within a second. If no crawl runs, the next crawl accepts the URLs. Politeness and
     robots.txt apply to these URLs too.
     """
     note = NowNote(tuple(canonical(url) for url in urls))
@@ -105,7 +105,7 @@ def gone_soon(waits: Callable[[], bool]) -> bool:
 def pause(store: str, as_json: bool) -> None:
     """Stop the requests of a crawl until it is resumed, even after a restart.
 
-    A running crawl stops within some seconds; requests under way are still completed.
+    A running crawl stops within some seconds; requests that have already started are completed.
     """
     with _opened(store) as collection:
         printing.print_note(collection.pause(), as_json=as_json)
@@ -129,7 +129,7 @@ def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> N
     """Block a site, or all URLs that begin with a prefix. Without PREFIX, list the blocks.
 
     A block lasts until its end time or `unblock`, even after a restart. The records and copies of the pages are kept. A
-    running crawl obeys within some seconds; requests under way are still completed.
+    running crawl obeys within some seconds; requests that have already started are completed.
     """
     if prefix is None and until is not None:
         raise InputError("--until needs a PREFIX")
@@ -167,7 +167,7 @@ def drain(ant: str, store: str, as_json: bool) -> None:
     """Make one crawling process end, as after Ctrl-C, so that other processes take over its sites.
 
     ANT is the name of the process in `webfountain status --json`. The error for an unknown name lists the valid names.
-    Requests under way are still completed.
+    Requests that have already started are completed.
     """
     with _opened(store) as collection:
         answer = collection.drain(ant)

@@ -40,8 +40,7 @@ _RETRY_S: Final = 2.0
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
     """Make the search index of a collection, or bring it up to date. A crawl may run at the same time. If the command
-    is killed, a second call continues its work.
-    """
+    was killed, the next call continues the work."""
     folder = folder_of(store)
     if folder is None:
         raise InputError("--store: the index is in the folder of a store; a store on a server has no folder")

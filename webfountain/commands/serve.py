@@ -46,8 +46,8 @@ logger = logging.getLogger(__name__)
 def serve(*, search: bool, until_stdin_closes: bool, **given: Any) -> None:
     """Serve collections over HTTP: status, pages, changes, history, notes to the crawl, metrics.
 
-    Crawls may run at the same time: the service uses neither their event loop nor their lock on the store. All
-    addresses are described at /v1/openapi.json.
+    Crawls may run at the same time: the service uses neither their event loop nor their lock on the store. All URLs of
+    the service are described at /v1/openapi.json.
     """
     from webfountain.service.server import serve as run  # noqa: PLC0415  aiohttp, 0.3 s
 
