@@ -6,13 +6,12 @@ models the number of changes of each page per step:
     hazard of page j in step d  =  r_j * mean_g * u_g[d]
 
 The term mean_g is the long-run rate of section g. The activity u_g[d] of section g in step d is 1 at the long-run
-level. The factor r_j is the rate of page j relative to its section. Section rates, activities and page factors are
-estimated with priors. A new section starts with the rate and activity of its parent section, and a new page with the
-rate of its section. A fetch that finds a change raises the section's activity since the page's previous fetch; a fetch
-that finds none lowers it. One fetch changes the activity of its section, and thereby the urgency of every page of the
-section. The exact step of a change is unknown, so the change is divided among the steps between two fetches, in
-proportion to the hazard. After each batch of fetches, the changes of the last `WINDOW` steps are divided anew, by
-expectation maximisation.
+level. The factor r_j is the rate of page j relative to its section. A new section starts with the rate and activity of
+its parent section, and a new page with the rate of its section. A fetch that finds a change raises the section's
+activity since the page's previous fetch; a fetch that finds none lowers it. One fetch changes the activity of its
+section, and thereby the urgency of every page of the section. The exact step of a change is unknown, so the change is
+divided among the steps between two fetches, in proportion to the hazard. After each batch of fetches, the changes of
+the last `WINDOW` steps are divided anew, by expectation maximisation.
 
 Between two batches of fetches, a `Memory` stores the state of a site, in about 500 bytes per section.
 

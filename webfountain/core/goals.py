@@ -2,8 +2,8 @@
 
 A goal limits the share of obsolete pages, or of pages whose copies have been out of date for some time. Pages of a
 bucket are assumed to change by a Poisson process. Visits are divided among the buckets so that one more fetch gains the
-same in every bucket (`fetch_price`). Bisection finds the number of fetches that meets a goal. Real pages do not change
-independently, so the model is corrected by the obsolete share that real fetches found.
+same in every bucket (`fetch_price`). Real pages do not change independently, so the model is corrected by the obsolete
+share that real fetches found.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
 2001, section 5.4 (resources for a desired state of the repository).

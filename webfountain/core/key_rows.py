@@ -1,10 +1,10 @@
 """Row numbers of 64-bit keys, looked up for many keys at once.
 
-A dict of 8-byte keys costs some misses of the processor's cache per look-up. This hash table consists of arrays, so the
-cache misses for all keys of a batch overlap. A batch of a few keys takes about 20 µs.
+The hash table consists of arrays, so the misses of the processor's cache overlap for all keys of a batch. A batch of a
+few keys takes about 20 µs.
 
-The table uses multiplicative hashing with a secret factor and linear probing. Nobody can choose keys that collide,
-because the factor differs in each process.
+The table uses multiplicative hashing and linear probing. The factor is chosen at random in each process, so nobody can
+choose keys that collide.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@
 - the *order* of an element's lines differs, because a line moved inside its element;
 - a *line*, given by its element and its text, has come or gone.
 
-If a line is inserted into an element, the lines below it move. The positions and the order of lines that only moved
-down do not count as different.
+If a line is inserted into an element, the lines below, which only move down, do not count as different.
 """
 
 from __future__ import annotations

@@ -86,8 +86,8 @@ class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @property
     def is_rejected(self) -> bool:
-        """Return whether visits a few seconds apart have shown that a position is not noise. One visit without a
-        difference is not enough, because it may be chance.
+        """Return whether visits a few seconds apart have shown that a position is not noise. At least two visits
+        without a difference are needed, because one may be chance.
         """
         return self.close_rested >= 2 + self.close_again
 

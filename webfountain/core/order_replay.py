@@ -29,7 +29,7 @@ _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
 """Number of rankings in a replay of PageRank order."""
 _STEPS: Final = 10
-"""Number of power-iteration steps per ranking. Each ranking starts from the result of the previous ranking."""
+"""Number of power-iteration steps per ranking."""
 _DAMPING: Final = 0.9
 _NUMBER_BITS: Final = 32
 _NUMBERS: Final = (1 << _NUMBER_BITS) - 1

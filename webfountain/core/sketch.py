@@ -8,8 +8,7 @@ power of two. If the number of shingles of a text is near the limit between two 
 bands is equal. Of the pairs with resemblance .9, 99 % are candidates. Of the pairs with resemblance .6, one in eight is
 a candidate.
 
-Tokens are hashed by numpy over all bytes of a text, four times as fast as xxh3 per token. Only ASCII letters are
-lower-cased, and only ASCII white space separates tokens.
+Only ASCII letters are lower-cased, and only ASCII white space separates tokens.
 
 Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
 minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
@@ -92,7 +91,7 @@ _INTEGRATION: Final = "scipy.integrate"
 def sketch(text: str, key: int = 0) -> bytes | None:
     """Return the sketch of a text; None if the text has fewer than `LEAST_SHINGLES` shingles.
 
-    `key` (64 bits) is the secret key of the token hashes. Without the key, nobody can write a text with a given sketch.
+    `key` (64 bits) is the secret key of the token hashes.
     """
     return next(iter(sketches(text, key)), None)
 

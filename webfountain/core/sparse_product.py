@@ -1,9 +1,8 @@
 """Products of sparse matrices with vectors, computed by the compiled functions of scipy alone.
 
-An import of `scipy.sparse` takes .13 s of CPU time, as long as a ranking of a few thousand pages. The compiled
-functions need only their extension module, which is loaded from its file. The extension module is private to scipy: if
-a release does not have it, the public classes do the same work. The matrices are in compressed form: row k has the
-columns ``columns[indptr[k]:indptr[k + 1]]``.
+An import of `scipy.sparse` takes .13 s of CPU time, as long as a ranking of a few thousand pages. Only the private
+extension module of scipy is loaded; if a release lacks it, the public classes do the same work. The matrices are in
+compressed form: row k has the columns ``columns[indptr[k]:indptr[k + 1]]``.
 """
 
 from __future__ import annotations

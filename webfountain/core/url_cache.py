@@ -1,7 +1,7 @@
 """Caches of recently seen URLs. A cache answers for most links of a page without a query to the store.
 
 A cache is a bounded set of 8-byte fingerprints. Given a batch of URLs, a cache returns the URLs that it does not
-contain yet, and adds them. A crawl uses LRU. `lab.simulate.url_caches` has other caches for comparison.
+contain yet, and adds them. A crawl uses LRU.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5.
 """

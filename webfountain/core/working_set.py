@@ -120,7 +120,7 @@ def _working_set(instance: Instance, plan: RepairedPlan) -> Flags:
 
 
 def _largest(score: Array, count: int) -> Flags:
-    """Return a mask of the ``count`` largest scores above zero. Equal scores are ordered by period, then by bucket."""
+    """Return a mask of the ``count`` largest scores above zero."""
     first = np.argsort(-score, axis=None, kind="stable")[:count]
     chosen = np.zeros(score.shape, dtype=np.bool_)
     chosen.flat[first] = score.flat[first] > _EDGE

@@ -78,8 +78,7 @@ class _SolvedRun:
 def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
     """Solve an instance file with strategies 1, 2 and 3 as the paper does, and check the paper's findings.
 
-    If given, ``buckets`` replaces the number of buckets in the file. Fewer buckets make the run faster and the result
-    coarser.
+    If given, ``buckets`` replaces the number of buckets in the file.
 
     Raises InputError for an invalid value; the message names the file, the key and the value.
     """

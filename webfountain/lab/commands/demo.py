@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Sample", "demo", "freshness_summary"]
 
 _MARK = "made-by-webfountain-demo"
-"""Name of the file that marks a folder as made by the demo. The demo empties only a marked folder."""
+"""The demo empties only folders that contain a file with this name."""
 _BAR: Final = 40
 
 
