@@ -103,7 +103,7 @@ class _Solution:
 
 
 def growth_path(instance: Instance, z: Array) -> Array:
-    """Return the growth path b[t] (T+1, B) of equation (4), if ``z`` (T,) never-crawled pages are crawled."""
+    """Return the growth path b[t] (T+1, B) of equation (4) when ``z`` (T,) never-crawled pages are crawled."""
     return instance.b0 + np.concatenate([[0.0], np.cumsum(z)])[:, None] * instance.p
 
 

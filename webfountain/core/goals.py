@@ -87,8 +87,7 @@ def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost 
 
 
 def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
-    """Return the share of pages that have been out of date for longer than `age_s`, if pages are fetched at a given
-    rate."""
+    """Return which share of the pages is out of date for longer than `age_s` when pages are fetched at a given rate."""
     interval = _intervals(pages, fetches_per_s)
     is_visited = np.isfinite(interval)
     late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)

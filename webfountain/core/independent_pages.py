@@ -1,8 +1,8 @@
 """Explain a site's changes by independent pages: each page changes at its own rate.
 
 If the pages of a site change independently, `activity` mistakes coincidences for bursts. Each page is assumed to have
-one of the rates in `RATES`. A visit finds a change with probability 1 - e^(-rate d), if d steps have passed since the
-last visit. The prior over the rates is fitted to past fetches of the site's pages by maximum likelihood.
+one of the rates in `RATES`. A visit d steps after the previous one finds a change with probability 1 - e^(-rate d). The
+prior over the rates is fitted to past fetches of the site's pages by maximum likelihood.
 
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for

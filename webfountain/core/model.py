@@ -270,8 +270,8 @@ def _share(part: Array, whole: Array) -> Array:
 
 
 def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
-    """Return the (T,) numbers of obsolete crawled pages at the end of each period, if the oldest pages of each bucket
-    are crawled first.
+    """Return the (T,) numbers of obsolete crawled pages at the end of each period when each bucket is crawled oldest
+    page first.
 
     Equation (2) assumes that the crawled pages of a bucket are drawn at random. Crawling the oldest copies first leaves
     fewer obsolete pages, because no page waits long (Figure 2).

@@ -59,10 +59,9 @@ _DRAWN_LINE: Final = 6
 _DRAWN_LINES: Final = 12
 """If the lines of an element together score at least this, each line is noise as soon as it differs again."""
 _TRIED: Final = 6
-"""A position with at least this score is noise, if the position differed again between two visits a few seconds
-apart."""
+"""Lowest score at which a position is noise if it differed again between two visits a few seconds apart."""
 _UNTRIED: Final = 10
-"""A position with at least this score is noise, even if no two visits were a few seconds apart."""
+"""Lowest score at which a position is noise even if no two visits were a few seconds apart."""
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):

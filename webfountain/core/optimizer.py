@@ -104,7 +104,7 @@ def _start(instance: Instance) -> RepairedPlan:
 
 
 def _cold(instance: Instance, best: RepairedPlan, starts: int, rng: np.random.Generator) -> RepairedPlan:
-    """Run SLSQP from uniform and random plans, if there are few fractions."""
+    """Run SLSQP first from `best` and then from random plans, and return the best result."""
     begin, everything = best, _is_small(instance)
     for turn in range(starts):
         best = better(best, polished(instance, begin, everything=everything, route=f"slsqp {turn}"))

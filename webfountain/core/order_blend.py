@@ -7,9 +7,9 @@ The best order depends on the web, so `order_replay` simulates a crawl of the kn
 The waiting page at place r of an order gets a value proportional to 1/r. The importance of a page is the weighted mean
 of its values in the three orders, relative to the mean over all pages.
 
-Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before this replay. The loss of the blend
-is L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order
-k by at most ln(1 / PRIOR(k)) / RATE.
+Let l(t, k) be the loss of order k in replay t, and w(k) the weight of order k before replay t. The loss of the blend is
+L(t) = -ln(sum of w(k) exp(-RATE l(t, k))) / RATE. Over all replays, the sum of L exceeds the sum of l for any order k
+by at most ln(1 / PRIOR(k)) / RATE.
 
 Source: Cho 1998, section 4 (the orders); Vovk, *A game of prediction with expert advice*, 1998 (the bound).
 """

@@ -27,7 +27,7 @@ _HOT: Final = 0.02
 """Share of the pages that count as important."""
 _FEWEST_HOT: Final = 10
 _RANKINGS: Final = 50
-"""Number of rankings in a replay of PageRank order."""
+"""Number of rankings in a simulated crawl in PageRank order."""
 _STEPS: Final = 10
 """Number of power-iteration steps per ranking."""
 _DAMPING: Final = 0.9

@@ -25,7 +25,7 @@ __all__ = ["SITE", "Level", "SectionTree", "Sections"]
 SITE = 0
 """Number of the root section."""
 _COUNTED: Final = 20
-"""Pages are counted for at most this many times as many directories as there may be sections."""
+"""Largest number of directories with counted pages, divided by the largest number of sections."""
 
 
 class Sections:

@@ -394,8 +394,8 @@ class Sites:
         return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, if no change is
-        found.
+        """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, provided that no
+        fetch finds a change.
 
         For a page whose urgency is close to the price, the bound is nearly exact. The bound is inf if no page ever
         reaches the price.

@@ -234,7 +234,7 @@ class DuplicateIndex:
         ]
 
     def url_of(self, name: int) -> str | None:
-        """Return the URL with this fingerprint, if any ant stored its page."""
+        """Return the URL with this fingerprint if an ant has stored the page, else None."""
         [record] = self._records_of([name])
         if record is not None:
             return self._files.url(record) if self._files.is_sound(record) else None
