@@ -66,8 +66,8 @@ class Totals(NamedTuple):
 
 
 class Prior(NamedTuple):
-    """A prior belief about a page: it changes once per `interval` on average. The prior belief counts as much as
-    `weight` observed changes.
+    """A prior belief: a page changes once per `interval` on average. The prior belief counts as much as `weight`
+    observed changes.
     """
 
     interval: float

@@ -176,7 +176,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
         """Count `fetches` that were made by the time `at` and compared with a copy.
 
-        `lasted` gives, for each page found changed, for how many seconds it had been obsolete.
+        For each page found changed, `lasted` is the number of seconds for which the page had been obsolete.
         """
         faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
         self.fetches_at = max(at, self.fetches_at)

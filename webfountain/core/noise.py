@@ -65,7 +65,7 @@ _UNTRIED: Final = 10
 
 
 class Evidence(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Statistics of one part of a site's pages, which decide whether the part is noise.
+    """Statistics that decide whether one part of a site's pages is noise.
 
     - `element`: the element of a line; 0 for other parts
     - `is_noise`: True if differences do not count as changes

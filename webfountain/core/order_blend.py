@@ -92,7 +92,9 @@ class OrderBlend:
 
 
 def _table(sample: Array, waiting: int) -> tuple[Array, Array]:
-    """Return the distinct scores of sampled waiting pages, ascending, and 1/r for each, with its estimated place r."""
+    """Return the distinct scores of sampled waiting pages, ascending, and 1/r for each score, where r is its estimated
+    place.
+    """
     if not len(sample):
         return np.zeros(1), np.ones(1)
     scores, counts = np.unique(sample, return_counts=True)

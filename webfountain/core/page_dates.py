@@ -93,7 +93,7 @@ class PageDates:
         return self._state.tobytes(), (*self._dated, *self._listed)
 
     def some(self, pages: Flags) -> PageDates:
-        """Return a copy with the chosen pages only, which are renumbered from 0 in their order."""
+        """Return a copy with only the chosen pages; these pages are renumbered from 0 in their order."""
         if self:
             self._grow(len(pages))
         return PageDates(self._state[pages[: len(self._state)]].tobytes(), self.saved()[1])

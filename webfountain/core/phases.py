@@ -95,8 +95,8 @@ class Phases:
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
-        """Return the time at which a lane's clock shows a phase that lies between its first and last knot. If the clock
-        stood still at this phase, return the time when it stopped, or, with `late`, the time when it went on.
+        """Return the time at which a lane's clock shows a phase between the phases of its first and last knots. If the
+        clock stood still at this phase, return the time when it stopped, or, with `late`, the time when it went on.
         """
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))

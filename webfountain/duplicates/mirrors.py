@@ -55,8 +55,8 @@ class _SiteCounts:
 
 
 class Mirrors:
-    """The detector of mirror sites, which counts the duplicate pages of each site. `key` is the secret key that selects
-    the samples.
+    """A detector of mirror sites that counts the duplicate pages of each site. `key` is the secret key that selects the
+    samples.
     """
 
     def __init__(self, *, key: int = 0) -> None:

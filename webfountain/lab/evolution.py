@@ -52,7 +52,7 @@ class PoissonCheck(msgspec.Struct, frozen=True):
     If changes are a Poisson process, daily visits find an interval of k days with P(k) = q (1-q)^(k-1), q = 1/mean.
     `distance` is the Kolmogorov distance, the largest gap between the distribution functions. `critical` is the 5 %
     point of the Kolmogorov distance for independent intervals. `over_dispersion` is the variance of the intervals
-    divided by their variance in a Poisson process; bursts raise it above 1.
+    divided by the variance that they would have in a Poisson process; bursts raise it above 1.
     """
 
     mean: float
