@@ -1,8 +1,7 @@
 """Estimate the constants of the optimisation model from the counts of a crawl.
 
 The constants of a bucket are its change rate, its crawl time per page, its new links per fetch, and its share of the
-new pages. The census also contains the number of obsolete pages, and the number of new URLs that come from elsewhere
-than links.
+new pages. The census also contains the number of obsolete pages, and the number of new URLs from seeds and sitemaps.
 
 Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
 """

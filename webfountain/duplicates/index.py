@@ -315,7 +315,7 @@ class DuplicateIndex:
         return there
 
     def _write_run(self, records: int) -> None:
-        """Write the keys that are only in memory to a new run."""
+        """Write to a new run the keys that are only in memory."""
         self._files.sync()
         self._runs.write(*self._recent.entries(), records=records)
         self._files.forget_noted()

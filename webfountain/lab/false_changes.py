@@ -159,7 +159,7 @@ class ReportCounts(NamedTuple):
     false: int
     true: int
     missed: int
-    """True changes outside noisy blocks that were not reported."""
+    """Unreported true changes outside noisy blocks."""
     missed_long: int
     """Missed changes of five words or more."""
     missed_inside: int

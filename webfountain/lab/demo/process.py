@@ -109,7 +109,7 @@ class DemoServer(ServerProcess):
     """The generated web, served by a process of its own. Keywords are the options of ``python -m
     webfountain.lab.demo.web``, with underscores.
 
-    Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. An option without a value is given as True.
+    Example: ``DemoServer(seed=1, sites=3, latency=0.002)``. An option that takes no value is passed as True.
     """
 
     def __init__(self, **options: object) -> None:

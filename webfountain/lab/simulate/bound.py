@@ -3,8 +3,8 @@
 A *spell* is the time between two events of a page. During a spell, a copy from before the spell is obsolete. A fetch
 during a spell saves obsolete time, because its copy is fresh until the spell ends. Unused fetches may be kept for one
 day, so a policy with K fetches per day makes at most 2K fetches on one day. For any price of a day's fetches and any
-price of all fetches, the Lagrangian dual is an upper bound on the saved time. The smallest possible share is between
-the lower bound and the share of `clairvoyant`, a policy that is greedy with full knowledge.
+price of all fetches, the Lagrangian dual is an upper bound on the saved time. The smallest possible obsolete share lies
+between the lower bound and the share of `clairvoyant`, a greedy policy with full knowledge.
 """
 
 from __future__ import annotations

@@ -45,8 +45,8 @@ _POLICY: Final = (
     f'[collection]\nname = "graph"\nseeds = ["{_SITE}/"]\n[network]\nallow_private = true\n[ranking]\nevery = "1000d"\n'
 )
 _PAGE_CPU_S: Final = 1.3e-3
-"""CPU time, s, that a crawl is assumed to need per page. The ranker may use only a share of the crawl's CPU time, and
-therefore ranks rarely.
+"""CPU time, in seconds, that a crawl is assumed to need per page. The ranker may use only a share of the crawl's CPU
+time, and therefore ranks rarely.
 """
 _LINK_CPU_S: Final = 1.2e-6
 """CPU time of the ranker per link, in seconds."""

@@ -100,7 +100,7 @@ class Proportional(Uniform):
 
 class PoissonOracle(Uniform):
     """Fetches the most urgent page first, with urgencies computed from the true change rates. If changes are Poisson
-    processes, no policy is better.
+    processes, no policy is better than this one.
     """
 
     def __init__(self, trace: ChangeTrace) -> None:
