@@ -53,7 +53,8 @@ class PageRates:
     """Probability that a page has each of the rates in `RATES`, for some pages."""
 
     def __init__(self, past: Array, prior: Array, *, usual_rate: float) -> None:
-        """Compute the probabilities from `past` (`COLUMNS`, pages) and `prior` (pages, rates)."""
+        """Compute the probability of each change rate for each page. `past` has the shape (len(`COLUMNS`), pages), and
+        `prior` the shape (pages, rates)."""
         self._rates = RATES * usual_rate
         found, logs, quiet = past
         after = np.exp(logs / np.maximum(found, 1.0))

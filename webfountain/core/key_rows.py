@@ -28,7 +28,8 @@ _FACTOR: Final = np.uint64(secrets.randbits(64) | 1)
 
 
 class KeyRows:
-    """The rows of keys: 1 for the first key, 2 for the next new key, and so on. At most a third of the slots are used.
+    """The row number of each key: 1 for the first key, 2 for the next new key, and so on. At most a third of the slots
+    are used.
 
     The `keys` (n,) passed to the constructor must differ from each other; they get the rows 1 to n.
     """

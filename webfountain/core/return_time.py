@@ -29,7 +29,8 @@ for URLs that never had one.
 PRIOR_RETURNS: Final = 0.25
 """The assumed mean time until a page comes back counts as much as this many observed returns."""
 CLASS_RETURNS: Final = 0.5
-"""As the prior of a class of URLs, the return rate of the site counts as much as this many observed returns."""
+"""The return rate of a site is the prior for each class of its URLs. This prior has the weight of this number of
+observed returns."""
 SAMPLE: Final = 40
 """Number of a site's dead URLs that are requested early, to learn its rate of return."""
 LONGEST: Final = 1000.0

@@ -106,6 +106,6 @@ class StreamedAnswer:
 
 
 def _certificate(tls: ssl.SSLObject | None) -> Certificate | None:
-    """Return the peer's certificate in the form of Scrapy's handler for HTTP/1.1."""
+    """Return the peer's certificate as an object of the type that Scrapy's HTTP/1.1 handler returns."""
     der = None if tls is None else tls.getpeercert(binary_form=True)
     return None if der is None else Certificate.load(der)

@@ -27,8 +27,8 @@ __all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_mark
 MAX_ORDINARY_BYTES: Final = 65_536
 """Maximum size of a body that may be parsed in the calling thread, bytes."""
 _MOST_TAGS: Final = 2_000
-"""Maximum number of tags in a body that is parsed in the calling thread. The parser may search all open elements for
-each tag, which takes 10 ms for 2,000 tags."""
+"""Maximum number of tags in a body that is parsed in the calling thread. At each tag, the parser may search all open
+elements. For 2,000 tags this takes 10 ms."""
 _MOST_REOPENED: Final = 30_000
 """Maximum product of the number of tags and the number of formatting tags with attributes, such as ``<b class=x>``. The
 parser may create as many elements as this product, each in 0.5 µs. Formatting tags without attributes are harmless,

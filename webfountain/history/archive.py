@@ -35,7 +35,7 @@ _HOURS: Final = 50
 chunk, readers never use a chunk that is being replaced.
 """
 _DAYS: Final = 92
-"""Number of chunks of hours: ninety for past days, one for the current day, and a spare one."""
+"""Number of chunks of hourly samples. Each chunk is one day: ninety past days, the current day, and a spare."""
 _YEAR: Final = 365
 """Number of days in a chunk of days."""
 _HEAD: Final = "history/head"

@@ -176,7 +176,7 @@ class Collection:
 
 
 def named_policies(tables: PolicyFile) -> Iterator[tuple[str, str]]:
-    """Yield (key, policy) for every key of a policy file that names a policy."""
+    """For each key in a policy file whose value names a policy, yield (key, policy)."""
     yield "collection.policy", tables.collection.policy
     for number, seed in enumerate(tables.collection.seeds):
         if isinstance(seed, SeedTable) and seed.policy is not None:

@@ -140,8 +140,8 @@ class Judge:
         """Add another form of a seed's site, such as https instead of http, to the scope, with the policy of the seed.
         The crawl calls this method when a seed redirects.
 
-        Return False if `site` is in scope already or is not a form of the site `seed`.
-        """
+        Return False if `site` is already in scope, or is not a variant of the site `seed` with another scheme or
+        ``www.``."""
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
             return False

@@ -264,8 +264,8 @@ class LiveImportance:
         return self._rankings.scores.links / len(self._rankings.scores)
 
     def _published(self, keys: Keys, **absent: float) -> list[Array]:
-        """Return the (n,) scores of pages in the last ranking. Each keyword argument is the name of a score, with the
-        value for pages that the ranking does not know."""
+        """Return the (n,) scores of pages in the last ranking. Each keyword argument has the name of a score. Its value
+        is the score of pages that the ranking does not know."""
         if self._rankings is None:
             return [np.full(len(keys), each) for each in absent.values()]
         return self._rankings.published(keys, absent)

@@ -131,7 +131,7 @@ class Rankings:
             self._log.flush()
         if not self._ranker.is_busy():
             if (error := self._ranker.failed()) is not None:
-                logger.error("The ranking failed; the last one stays in force: %s", error)
+                logger.error("The new ranking failed; the previous one stays in force: %s", error)
             if self._is_time(at):
                 self._log.flush()
                 self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0

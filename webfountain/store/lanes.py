@@ -96,8 +96,8 @@ class Candidate(NamedTuple):
 
 
 def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
-    """Return at most `n` due URLs: first those in ADVANCED, then those in other lanes, the longest overdue first, then
-    those in RETRY.
+    """Return at most `n` due URLs. Those in ADVANCED come first and those in RETRY come last; in between, the longest
+    overdue come first.
 
     While other lanes have due URLs, RETRY gets at most max(1, n // RETRY_SHARE) of the `n` places. If there is only one
     place (`n` is 1), it does not go to RETRY. URLs that are equally overdue are ordered by lane, then by arrival.

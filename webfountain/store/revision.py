@@ -142,7 +142,8 @@ class UnitConversion:
 
 
 def seconds_ahead(latest: float | None, at: float) -> float:
-    """Return by how many seconds the latest write to a store is later than `at`; 0 if by at most `TOLERANCE_S`."""
+    """Return how many seconds after `at` the latest write to a store was made. Differences of at most `TOLERANCE_S`
+    count as 0."""
     ahead = 0.0 if latest is None else latest - at
     return ahead if ahead > TOLERANCE_S else 0.0
 

@@ -118,7 +118,7 @@ class Membership:
         self.rules = False
         """True if this ant is the controller."""
         self.counts = False
-        """True if this ant has the role of adding up the notes of all ants."""
+        """True if this ant computes the sums of the counts in the notes of all ants."""
         self.colony = Colony()
         self._sites = 0
 
@@ -328,7 +328,7 @@ class HeartbeatResult(NamedTuple):
     plan: bytes | None
     """The published schedule plan, if this ant has an older one or none."""
     counts: bool
-    """True if this ant has the role of adding up the notes of all ants."""
+    """True if this ant computes the sums of the counts in the notes of all ants."""
     over: list[Loan]
     """Loans that were not extended, because the borrower has ended, the site was lost, or the loan has reached
     its end.

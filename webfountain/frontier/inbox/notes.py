@@ -1,4 +1,4 @@
-"""Define the notes that other processes leave for a running crawl, and carry them out.
+"""Define the notes (such as `now` and `forget`) that other processes leave for a running crawl, and execute the notes.
 
 A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another, which the active list
 puts into a batch and the worker sends (`cluster.claims`).

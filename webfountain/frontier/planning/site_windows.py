@@ -135,9 +135,8 @@ class Windows(msgspec.Struct, array_like=True):
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """If the window of a fetched page is not in memory, keep the result of the fetch for the window, and return
-        True.
-        """
+        """If the window of a fetched page is not in memory, keep the result of the fetch until the window is loaded,
+        and return True."""
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
         if record is not None:

@@ -20,6 +20,6 @@ Life of a site
 5. A process that was paused for longer than its lease may find that another process took the site over. It stops at
    once, and its fetches in flight have no effect.
 
-The facade passes every event, with the open batch, to the active list, which passes both to the site. The site changes
-its state (`site` lists the states), and writes work for the store into the batch.
+The facade passes every event, with the open batch, to the active list, which passes both to the site. The site object
+changes its state (`site` lists the states). It adds to the batch what the store must do.
 """

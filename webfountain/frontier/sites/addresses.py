@@ -268,9 +268,8 @@ class Addresses:
         return freed
 
     def granted(self, key: str, *, open_at: float) -> bool:
-        """Record that this ant has claimed an address, which it may use from `open_at`. Return False if no site needs
-        the address.
-        """
+        """Record that this ant has claimed an address, and may use it after the time `open_at`. Return False if no site
+        needs the address."""
         group = self._groups.get(key)
         if group is None:
             return False

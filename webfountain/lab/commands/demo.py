@@ -107,7 +107,7 @@ def freshness_summary(samples: Sequence[Sample]) -> str:
 
 
 def _emptied(store: str) -> Path:
-    """Empty the folder of a demo's store and return it."""
+    """Empty the folder of a demo's store, and return the folder's path."""
     from webfountain.store.locations import folder_of, is_in_use  # noqa: PLC0415
 
     folder = folder_of(store)

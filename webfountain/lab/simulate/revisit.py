@@ -112,7 +112,7 @@ class Replay:
 
     @property
     def weighted_share(self) -> float:
-        """The obsolete share, if pages are weighted by importance."""
+        """The share of obsolete pages, with each page weighted by its importance."""
         total = float(self.weighted_alive.sum())
         return float(self.weighted_obsolete.sum()) / total if total else 0.0
 

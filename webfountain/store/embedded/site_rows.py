@@ -60,8 +60,8 @@ site_row_codec = struct.Struct(f">{len(STATES)}IddII")
 class DueSites:
     """The keys of inactive sites, which sort by due time.
 
-    There are no keys before `_front`, so deleted keys at the front are scanned only once.
-    """
+    A scan begins at `_front`, because all keys before `_front` are deleted. Otherwise each scan would read the deleted
+    keys again."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

@@ -57,10 +57,8 @@ NEW_LIFE: Final = "NEWLIFE"
 REPEATED: Final = frozenset({"discover"})
 """Steps that can be repeated unchanged, because they take no lease and a second run changes nothing."""
 COUNTS_MS: Final = 3_600_000
-"""A process relies on the step number that a shard stores for it only if the number is younger than this, in
-milliseconds. A shard deletes the step number of a process that has sent nothing for twice `COUNTS_MS`
-(`lua/guard.lua`).
-"""
+"""Maximum age, in milliseconds, of the step number that a shard stores for a process. The process ignores an older
+number. A shard deletes the step number of a process that has sent nothing for twice `COUNTS_MS` (`lua/guard.lua`). """
 _MILLISECONDS: Final = 1000
 
 

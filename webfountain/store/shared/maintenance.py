@@ -164,8 +164,8 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), correction=(at, ahead)))
         except StoreHeld:
             logger.warning(
-                "%s: times up to %.0f s in the future are not corrected, because other ants crawl; stop all "
-                "ants and start again",
+                "%s: times up to %.0f s in the future cannot be corrected while other ants crawl; stop all ants, "
+                "then start them again",
                 self._connection.shown,
                 ahead,
             )
