@@ -371,7 +371,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     revived: int = 0
     """Number of fetches that found that a gone page of the site is back."""
     dead_time: float = 0.0
-    """Total time between checks of gone pages that once had a copy, in seconds."""
+    """Sum of the times between two checks of a gone page, over all gone pages that once had a copy, in seconds."""
     born: int = 0
     """Number of URLs that had no page at their first fetch and had a page later."""
     unborn_time: float = 0.0

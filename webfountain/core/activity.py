@@ -253,7 +253,8 @@ class Activity:
         return np.asarray(before * share + self._total[section, end] - self._total[section, begin])
 
     def weights(self, unchecked: UncheckedPages, events: Array, exposure: Array) -> tuple[Array, Array]:
-        """Return the gamma parameters of each page's rate, relative to its section."""
+        """Return the two parameters of each page's gamma distribution. This is the distribution of the page's change
+        rate divided by that of its section."""
         fade, weight = self._fade(unchecked), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 

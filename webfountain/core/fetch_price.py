@@ -105,9 +105,8 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     """Return the (B,) intervals, s, at which each fetch of a page saves exactly `price` of obsolete time.
 
     An interval is found by bisection of (1 - e^-x (1 + x)) / rate = price, where x = rate * interval. Pages that never
-    change, or change too fast to be worth the price, get `longest`. A page changes too fast if the price is above
-    `_GIVEN_UP` times the largest obsolete time that a fetch can save.
-    """
+    change, or change too fast to be worth the price, get `longest`. A page changes too fast if no fetch, however late,
+    saves as much obsolete time as the price."""
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
     for _ in range(_HALVINGS):

@@ -81,7 +81,7 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     settled: float = 0.0
     """Obsolete page-seconds of this cycle that are certain: fetches found them, or the page had no copy."""
     left: float = 0.0
-    """Page-seconds of the cycle that were believed obsolete at its end, but not yet confirmed by a fetch."""
+    """At the end of the cycle, the estimate of its obsolete page-seconds that no fetch has confirmed yet."""
     late: float = 0.0
     """Obsolete page-seconds of this cycle that were found only by fetches after the cycle."""
     began: Began | None = None

@@ -51,7 +51,7 @@ class Signals:
         return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 
     def spread(self, steps: float) -> Signals:
-        """Return the same signals for a period that is divided into `steps` steps."""
+        """Return these signals for time steps of a `steps`-th of a period."""
         return replace(
             self,
             memory=self.memory * steps,

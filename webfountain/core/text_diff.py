@@ -103,7 +103,8 @@ class _Comparison:
         return sorted(found)
 
     def _without_ends(self, gap: _Gap, found: list[_Pair]) -> _Gap:
-        """Return a gap without its equal beginning and end, which are added to `found`."""
+        """Remove from a gap the lines that are equal at its beginning and at its end. Add these lines to `found`, and
+        return the rest of the gap."""
         old, new = self._old, self._new
         i, x, j, y, depth = gap
         while i < x and j < y and old[i] == new[j]:

@@ -187,9 +187,8 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the visited page if it must be looked up in the index, or the URL of the representative that it still
-        repeats.
-        """
+        """Return the visited page if it must be looked up in the index. If the page still repeats its representative,
+        return the representative's URL."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)

@@ -95,9 +95,8 @@ class Frontier:
         self.sites.flights.landed(fetched, self._batches.gather())
 
     def finish(self, visit: Visit) -> None:
-        """Queue the visit of a page for the worker thread, which writes and settles it. Call this method exactly once
-        for each page fetch.
-        """
+        """Queue the visit of a page. The worker thread then writes the page's copy and settles its URL. Call this
+        method exactly once for each page fetch."""
         if self.sites.flights.finished(visit, self._batches.gather()):
             self.progress.wait_for_worker(visit)
 

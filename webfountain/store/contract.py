@@ -415,7 +415,7 @@ class FrontierStore(Protocol):
         ...
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """Return the feed under a key of the server; without a key, return the feed of notes to the crawl.
+        """Return the feed that the server stores under `key`. Without a key, return the feed of notes to the crawl.
 
         Returns None if the store has no server.
         """

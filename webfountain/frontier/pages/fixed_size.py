@@ -4,10 +4,10 @@ If a collection is full, a more important known page replaces its least importan
 2000).
 
 A *sweep* reads all records, a few with each batch. A sweep counts the known pages in each class of importance, and
-finds the least important pages with a copy. A class is *admitted* if some of the `limits.pages` most important known
-pages belong to it, and the page to be evicted is in a lower class. For each leased new page of an admitted class, one
-page is evicted (the store's `evict`). An ant can evict only pages of its active sites. If a page of an inactive site
-must be evicted, the page is made due, so that the site becomes active.
+finds the least important pages with a copy. Two conditions decide whether a class is *admitted*. One of the
+`limits.pages` most important known pages belongs to it, and the page to be evicted belongs to a lower class. For each
+leased new page of an admitted class, one page is evicted (the store's `evict`). An ant can evict only pages of its
+active sites. If a page of an inactive site must be evicted, the page is made due, so that the site becomes active.
 
 Importances of one class differ by at most the factor √2. A page never replaces a page of the same class, because
 equally important pages could then displace each other without end. A never-crawled page is ranked as if the repository

@@ -159,7 +159,8 @@ def _logged(url: str) -> Link:
 
 
 def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) -> PageRecord:
-    """Return the record of a page, with another policy if a ``[[switch]]`` applies to the facts `seen`."""
+    """Return the record of a page. If the facts `seen` meet the conditions of a ``[[switch]]``, the record has the new
+    policy."""
     if record.provenance == _BY_HAND:  # It was not judged when it was requested.
         record = _ruled(judge, record)
     switch = judge.switched(record.policy, seen)

@@ -101,7 +101,7 @@ class Windows(msgspec.Struct, array_like=True):
 
     @property
     def is_whole(self) -> bool:
-        """True if there is only one window, which is always in memory."""
+        """True if all pages fit into one window, so that they are always in memory."""
         return not self.others
 
     @property

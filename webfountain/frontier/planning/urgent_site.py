@@ -203,7 +203,7 @@ class UrgentSite:
 
     def should_learn(self, at: float, pause: float) -> bool:
         """Return whether urgencies must be computed again although pages of the site are due, because a fetch found a
-        change. Changes lead to at most one computation of the urgencies in `pause` seconds.
+        change. After changes, the urgencies are computed again, but at most once every `pause` seconds.
         """
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:

@@ -281,7 +281,8 @@ class Addresses:
         return True
 
     def refused(self, key: str) -> list[Place]:
-        """Give up an address that another ant holds. Return the address's sites, which must leave the active list."""
+        """Give up an address that another ant holds. Return the sites at the address. The caller removes them from the
+        active list."""
         group = self._groups.get(key)
         if group is None:
             return []

@@ -52,7 +52,7 @@ CHECKS_PER_PERIOD: Final = 1000
 BLOCKED_PER_BUSY: Final = 4.0
 """If the ratio of blocked to busy domains is higher than this, all shares are doubled."""
 _AHEAD: Final = 0.02
-"""Number of fetches by which a domain may exceed its share, as a part of the crawl's fetches per period."""
+"""A domain may exceed its share by this fraction of the crawl's fetches per period."""
 _REPORTED: Final = 256
 """Maximum number of domains that one ant reports to the other ants; it reports those with the most fetches."""
 _DOMAINS: Final = 100_000

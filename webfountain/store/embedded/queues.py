@@ -67,7 +67,7 @@ class Arrivals:
     def immediate(self, batch: WriteBatch, links: Sequence[Link], at: float) -> tuple[int, list[PagePlace]]:
         """Add URLs to the immediate lanes of their sites, by one get per URL.
 
-        Return the number of added URLs, and the leased ones among them, each with its queue entry.
+        Return the number of added URLs. Also return those of them that are leased, each with its queue entry.
         """
         staged, _ = self.discover(batch, links, at)
         new = {

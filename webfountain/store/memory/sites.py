@@ -84,7 +84,7 @@ class MemorySites:
         site.holder = SiteHolder(owner, self._tokens, until)
 
     def next_number(self) -> int:
-        """Return the number of the next URL lease."""
+        """Return a new number for a URL lease."""
         self._numbers += 1
         return self._numbers
 

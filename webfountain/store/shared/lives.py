@@ -14,10 +14,11 @@ name, which is also the new name of the change log. After a loss of steps, each 
 - what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
 - pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
 
-If a server loses a site lease, the lease's owner keeps sending requests to the site until the owner detects the loss. A
-lease that is given soon after a loss of steps has a flag (`records.LOST_LIFE`): its owner waits until all earlier
-leases have ended. The flag LOST_LIFE is left out if the site's previous owner has detected the loss and given up the
-site (`before_loss`). Each shard detects by itself that its server was replaced (`lua/parts/era.lua`).
+If a server loses a site lease, the lease's owner keeps sending requests to the site until the owner detects the loss.
+After a server has lost writes, new leases have the flag `records.LOST_LIFE` for some time. The owner of such a lease
+waits until all earlier leases have ended. The flag LOST_LIFE is left out if the site's previous owner has detected the
+loss and given up the site (`before_loss`). Each shard detects by itself that its server was replaced
+(`lua/parts/era.lua`).
 
 If the store no longer exists, because its server was emptied or replaced, the process ends with a StoreError.
 """
