@@ -45,8 +45,15 @@ def start(folder: Path, server: HostileServer, *options: str) -> subprocess.Pope
 def reading_processes(pid: int) -> list[int]:
     """The processes in which a crawl has pages read."""
     children = [each for file in Path(f"/proc/{pid}/task").glob("*/children") for each in file.read_text().split()]
-    commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-    return [child for child, command in commands.items() if b"webfountain.sandbox" in command]
+    return [int(child) for child in children if b"webfountain.sandbox" in command_of(child)]
+
+
+def command_of(pid: str) -> bytes:
+    """The command line of a process, or nothing if it has ended since it was listed."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def test_who_joined_ends_soon_after_the_crawl_that_started_the_server(
         assert not is_running(tmp_path)
         assert joined.claims is not None
         joined.claims.end_within(60.0)  # so that a crawl that waits on fails here
-        with pytest.raises(StoreAway, match="ended with the crawl that started it"):
+        with pytest.raises(StoreAway, match="stopped when the crawl that had started it ended"):
             joined.queues.discover(links(1, 3), at=0.0)
 
 
