@@ -44,15 +44,17 @@ def start(folder: Path, server: HostileServer, *options: str) -> subprocess.Pope
 
 def reading_processes(pid: int) -> list[int]:
     """The processes in which a crawl has pages read."""
-    children = [each for file in Path(f"/proc/{pid}/task").glob("*/children") for each in file.read_text().split()]
-    return [int(child) for child in children if b"webfountain.sandbox" in command_of(child)]
+    children = [each for file in Path(f"/proc/{pid}/task").glob("*/children") for each in content_of(file).split()]
+    return [
+        int(child) for child in children if b"webfountain.sandbox" in content_of(Path(f"/proc/{int(child)}/cmdline"))
+    ]
 
 
-def command_of(pid: str) -> bytes:
-    """The command line of a process, or nothing if it has ended since it was listed."""
+def content_of(file: Path) -> bytes:
+    """A file of /proc, or nothing if its thread or process has ended since it was listed."""
     try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except FileNotFoundError:
+        return file.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
         return b""
 
 
