@@ -214,18 +214,30 @@ def test_a_change_is_found_and_its_difference_read_by_keyboard(chromium: Any, li
         assert page.locator("ins").first.is_visible()
 
 
-@pytest.mark.parametrize("by", ["mouse", "keyboard"])
-def test_two_versions_of_a_page_are_compared(chromium: Any, live: Live, session: str, by: str) -> None:
-    with opened(chromium, session) as page:
-        page.goto(f"{live.here}/changes?verdict=changed")
-        page.locator(".change h2 a").first.click()
+def open_differing_versions(page: Any, live: Live, by: str) -> None:
+    """Open the comparison of a changed page. The crawl goes on: the newest two versions of a page that changed a while
+    ago may have the same text, then the next page is tried.
+    """
+    changed = f"{live.here}/changes?verdict=changed"
+    page.goto(changed)
+    for number in range(page.locator(".change h2 a").count()):
+        page.goto(changed)
+        page.locator(".change h2 a").nth(number).click()
         if by == "mouse":
             page.get_by_role("link", name="Versions of this page, compared").click()
         else:
             press_until(page, "Versions of this page, compared")
             page.keyboard.press("Enter")
         page.wait_for_url("**/compare?**")
-        assert page.locator("ins, del").count()
+        if page.locator("ins, del").count():
+            return
+    raise AssertionError("no changed page has two versions with different texts")
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_two_versions_of_a_page_are_compared(chromium: Any, live: Live, session: str, by: str) -> None:
+    with opened(chromium, session) as page:
+        open_differing_versions(page, live, by)
         if by == "mouse":
             page.get_by_label("Differences").select_option("side")
             page.get_by_role("button", name="Compare").click()
