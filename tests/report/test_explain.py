@@ -107,7 +107,9 @@ def test_a_block_comes_first_and_keeps_a_url_from_being_fetched_now(drive: Drive
 
 
 def test_a_redirect_on_the_path_is_reported_as_one(drive: Drive) -> None:
-    assert [hop.by for hop in of(drive, f"{HOME}/new").path] == ["seed", "link", "redirect"]
+    found = of(drive, f"{HOME}/new")
+    assert [hop.by for hop in found.path] == ["seed", "link", "redirect"]
+    assert any(sentence.startswith(f"It redirects to {HOME}/new") for sentence in found.why), found.why
 
 
 def test_a_page_of_another_site_names_the_page_that_linked_it_and_the_switch_that_moved_it(drive: Drive) -> None:
