@@ -348,6 +348,11 @@ def test_a_policy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     [
         ("[policies.Default]\ntrust = 1\n", "no page gets it (did you mean default?)"),
         ("[policies.mine]\ntrust = 1\n", "policies.mine: no seed, rule, switch or other policy names it"),
+        (
+            "[policies.default]\ndeny = ['/tmp/*']\n",
+            "policies.default.deny: '/tmp/*': in a regular expression /* means",
+        ),
+        ("[[rule]]\nmatch = '/blog/*'\ntrust = 1\n", "rule[0].match: '/blog/*': in a regular expression /* means"),
         ("[policies.default]\nscore = { pagerank = 1 }\n", "pagerank: no effect without ranking.every"),
         ("[content.extractors]\n'application/pdf' = 'json:loads'\n", "politeness.accept leaves application/pdf out"),
         ("[content.extractors]\n'text/html' = 'absent.pdf:f'\n", "Python finds no module absent"),
@@ -356,7 +361,10 @@ def test_a_policy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_what_is_valid_and_without_effect_is_noted(tables: str, says: str) -> None:
     [note] = notes_on(collection_of(tables))
     assert says in note
-    used = collection_of("[policies.base]\n[policies.favor]\nextends = 'base'\n", collection="policy = 'favor'\n")
+    used = collection_of(
+        "[policies.base]\nallow = ['/docs/.*', '/index/*$']\n[policies.favor]\nextends = 'base'\n",
+        collection="policy = 'favor'\n",
+    )
     assert not notes_on(used)
 
 

@@ -113,6 +113,7 @@ def test_a_pattern_is_found_where_python_finds_it_and_as_often(pattern: str, tex
         (r"(?a:\b)x\b", "write two patterns"),
         (r"\B", "add a character beside it"),
         ("(", "is not a Python regular expression"),
+        ("*.pdf", "nothing to repeat at position 0 (* repeats what stands before it; .* matches any text)"),
         ("(" * 5000 + ")" * 5000, "cannot be searched, because it has too many"),
     ],
 )

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Collection", "describe", "named_policies", "notes_on"]
 
 _COMMENT: Final = re.compile(r"(?:^|\s)#.*")
+_WILDCARD: Final = re.compile(r"/\*(?!\$)")
 _EMBEDDED: Final = ("image/", "text/css", "text/javascript", "application/javascript", "font/", "audio/", "video/")
 """Media types of resources that pages embed."""
 
@@ -230,7 +231,8 @@ def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
 
 def notes_on(collection: Collection) -> list[str]:
     """Return warnings, one sentence each, about values that are valid but may not do what the author expects."""
-    return [*_embedded_types(collection), *_unused_policies(collection.tables), *_idle_keys(collection.tables)]
+    tables = collection.tables
+    return [*_embedded_types(collection), *_wildcards(tables), *_unused_policies(tables), *_idle_keys(tables)]
 
 
 def _embedded_types(collection: Collection) -> Iterator[str]:
@@ -240,6 +242,18 @@ def _embedded_types(collection: Collection) -> Iterator[str]:
             f"politeness.accept: {', '.join(embedded)}: fetched only if a page links to it (<a href>), not if a "
             f"page embeds it (<img>, style sheets, scripts)"
         )
+
+
+def _wildcards(tables: PolicyFile) -> Iterator[str]:
+    """Yield a warning for each regular expression that looks like a path with a wildcard, for example ``/blog/*``."""
+    patterns = [
+        *((f"rule[{number}].match", each) for number, rule in enumerate(tables.rule) for each in rule.matches),
+        *((f"policies.{name}.allow", each.pattern) for name, table in tables.policies.items() for each in table.allow),
+        *((f"policies.{name}.deny", each.pattern) for name, table in tables.policies.items() for each in table.deny),
+    ]
+    for key, pattern in patterns:
+        if _WILDCARD.search(pattern):
+            yield f"{key}: {pattern!r}: in a regular expression /* means any number of slashes (did you mean /.*?)"
 
 
 def _unused_policies(tables: PolicyFile) -> Iterator[str]:

@@ -187,7 +187,8 @@ def translate(text: str) -> Expressions:
         lines = _Writer(None, by_line=True).sequence(tree, flags)
         full = _Writer(spelling).sequence(tree, flags)
     except (re.error, OverflowError) as error:
-        raise ValueError(f"is not a Python regular expression: {error}") from None
+        hint = " (* repeats what stands before it; .* matches any text)" if "nothing to repeat" in str(error) else ""
+        raise ValueError(f"is not a Python regular expression: {error}{hint}") from None
     except RecursionError:
         raise ValueError("cannot be searched, because it has too many nested groups") from None
     return Expressions(plain, lines, full, spelling)

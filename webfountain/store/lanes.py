@@ -52,7 +52,9 @@ LANES: Final = 258
 IMMEDIATE: Final = 258
 """Number that `recrawl_place` returns for the immediate lane."""
 RETRY_SHARE: Final = 10
-"""While other lanes have due URLs, at most one in ten leased recrawl URLs comes from RETRY (`choose`)."""
+"""While other lanes have due URLs, one leased recrawl URL in ten comes from RETRY, in small leases one of two to
+nineteen (`choose`).
+"""
 AT_ONCE: Final = 0.0
 """Due time of a site with new immediate URLs; it sorts before all other due times."""
 
