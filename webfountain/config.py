@@ -61,7 +61,8 @@ class FountainConfig(
         float,
         _meta(
             "s",
-            "Time without a sign of life from the owner of a site after which another process may take the site over.",
+            "On a store in a folder: time without a sign of life from the owner of a site after which another "
+            "process may take the site over.",
             ge=1,
             le=604_800,
         ),
