@@ -469,7 +469,7 @@ def test_the_topical_example_does_not_follow_what_is_off_its_topic() -> None:
     assert collection.policy.topic is not None
     aside = judge.switched("default", PageFacts(200, "gardening", language="en", similarity=0.01))
     assert aside is not None
-    assert not judge.policy(aside.to).follow
+    assert not judge.policies.rules[aside.to].table.follow
     assert judge.switched("default", PageFacts(200, "streams", language="en", similarity=0.3)) is None
     foreign = judge.switched("default", PageFacts(200, "Garten", language="de", similarity=0.3))
     assert foreign is not None

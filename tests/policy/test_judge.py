@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,9 +10,10 @@ from hypothesis import strategies as st
 from tests.policy.collections import FILE, collection_of
 from webfountain.policy.collection_file import parse_collection
 from webfountain.policy.judge import Judge, Origin
+from webfountain.policy.provenance import Provenance
 from webfountain.policy.switches import PageFacts
 from webfountain.policy.url_rules import REASONS
-from webfountain.urls import canonical
+from webfountain.urls import canonical, fingerprint
 
 PATTERNS = "[policies.default]\nallow = ['/docs/', '/blog/']\ndeny = ['\\.zip$', '(?i)/PRIVATE/']\n"
 
@@ -248,7 +250,7 @@ def test_a_switch_asks_for_language_similarity_and_duplicates_and_what_is_not_kn
     tables = "[duplicates]\ndetect = true\n[policies.default]\ntopic = { query = 'x' }\n[[switch]]\n"
     judge = Judge(collection_of(f"{tables}when = {{ {when} }}\nto = 'distrust'\n"), year=2026)
     assert (judge.switched("default", seen) is not None) == meets
-    assert judge.asks == {what for what in ("language", "similarity", "duplicates") if what in when}
+    assert judge.policies.asks == {what for what in ("language", "similarity", "duplicates") if what in when}
 
 
 def test_an_adopted_collection_rules_the_next_batch_and_a_policy_that_is_gone_is_judged_as_the_default() -> None:
@@ -274,9 +276,9 @@ otherwise = "topical"
 """
     judge = Judge(collection_of(rest), year=2026)
     names = ("topical", "towards", "apart", "default", "gone")
-    assert [judge.follows_topics(name) for name in names] == [True, True, False, False, False]
+    assert [judge.policies.follows_topics[name] for name in names] == [True, True, False, False, False]
     switched = Judge(collection_of(f"{rest}[[switch]]\nwhen = {{ text = 'x' }}\nto = 'towards'\n"), year=2026)
-    assert all(switched.follows_topics(name) for name in names)
+    assert all(switched.policies.follows_topics[name] for name in names)
 
 
 @pytest.mark.parametrize(
@@ -298,3 +300,24 @@ def test_a_switch_raises_to_the_trust_of_its_policy_and_lowers_to_it(
     """What has faded below a policy of less, or as much, trust is not raised by it."""
     judge = Judge(collection_of("[policies.alike]\ntrust = 0.5\n"), year=2026)
     assert judge.trust_switched(policy, trust, to=to) == then
+
+
+def test_a_batch_gives_a_link_for_each_accepted_url_and_a_reason_for_each_refused_one() -> None:
+    judge = Judge(collection_of(PATTERNS), year=2026)
+    accepted, zipped = "https://docs.example.org/docs/a", "https://docs.example.org/docs/a.zip"
+    origin = Origin("link", 2, "default", 0.5, "https://docs.example.org/docs/")
+    [link], refused = judge.links([zipped, accepted], origin, hops=3)
+    assert refused == [(zipped, "denied")]
+    assert (link.url, link.site, link.key) == (accepted, "https://docs.example.org", fingerprint(accepted))
+    assert (link.depth, link.policy, link.source, link.hops) == (2, "default", origin.source, 3)
+    [verdict] = judge.judge([accepted], origin)
+    assert link.trust == verdict.trust
+
+
+@pytest.mark.parametrize(("links", "shared"), [(0, 2), (5, 5)])
+def test_a_link_records_how_many_links_shared_the_trust_of_its_page(links: int, shared: int) -> None:
+    judge = Judge(collection_of("[policies.default]\nsplitting = true\n"), year=2026)
+    origin = Origin("link", 1, "default", 1.0, "https://docs.example.org/", links)
+    found, _ = judge.links(["https://docs.example.org/a", "https://docs.example.org/b"], origin)
+    assert [Provenance.decode(link.provenance).links for link in found] == [shared, shared]
+    assert judge.inherited(found[0].url, msgspec.structs.replace(origin, links=shared)).trust == found[0].trust

@@ -137,9 +137,9 @@ def test_what_waits_already_is_judged_under_its_own_policy() -> None:
 
 def test_texts_of_links_are_read_where_a_rule_leads_to_a_policy_with_a_topic() -> None:
     rules = "[policies.topical]\ntopic = { query = 'rivers' }\n"
-    assert not Judge(collection_of(rules), year=2026).follows_topics("default")
+    assert not Judge(collection_of(rules), year=2026).policies.follows_topics["default"]
     ruled = rules + "[[rule]]\nmatch = '*.example.org'\npolicy = 'topical'\n"
-    assert Judge(collection_of(ruled), year=2026).follows_topics("default")
+    assert Judge(collection_of(ruled), year=2026).policies.follows_topics["default"]
 
 
 def test_trust_orders_what_is_new_where_a_rule_alone_distinguishes_pages_by_it() -> None:

@@ -94,7 +94,7 @@ class VirtualCrawl:
             self._source[new] = page
             self._discovered[page].append(new)
         if self._ranks:
-            part = self._judge.policy(policy).dampening * self._worth[page] / max(len(found), 1)
+            part = self._judge.policies.rules[policy].table.dampening * self._worth[page] / max(len(found), 1)
             for target in found:
                 self._worth[target] += part
                 self._wait(target)
@@ -129,7 +129,7 @@ class VirtualCrawl:
                 self._urls.append(url)
                 self._known.append((verdict.policy, verdict.trust, origin.depth))
                 online = self._ranks and origin.kind == "link"
-                self._worth.append(0.0 if online else self._judge.importance(verdict))
+                self._worth.append(0.0 if online else self._importance(verdict))
                 self._wait(len(self._urls) - 1)
             else:
                 self._settle_conflict(self._number[url], verdict, origin)
@@ -150,8 +150,11 @@ class VirtualCrawl:
             self._source[page] = self._number[origin.source]
             self._discovered[self._source[page]].append(page)
             if not self._ranks:
-                self._worth[page] = self._judge.importance(verdict)
+                self._worth[page] = self._importance(verdict)
             self._wait(page)
+
+    def _importance(self, verdict: Verdict) -> float:
+        return verdict.trust if self._judge.policies.is_trusting else 0.0
 
     def _wait(self, page: int) -> None:
         if page not in self._fetched:
@@ -164,7 +167,7 @@ class VirtualCrawl:
         indptr = np.zeros(pages + 1, dtype=np.int64)
         np.add.at(indptr, links[:, 0] + 1, 1)
         graph = LinkGraph.from_csr(np.cumsum(indptr).astype(np.int32), links[:, 1].astype(np.int32))
-        dampening = self._judge.policy("favor").dampening
+        dampening = self._judge.policies.rules["favor"].table.dampening
         scores = trustrank(graph, trusted, dampening=dampening, tolerance=1e-6).scores * pages
         # A page that is not trusted at all is not by whoever links it, either.
         self._worth = np.where([trust > 0 for _, trust, _ in self._known], scores, 0.0).tolist()

@@ -24,27 +24,31 @@ After an edit of the policy file, `adopt` replaces the collection between two ba
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from webfountain.policy.counting import counting_rules
+from webfountain.policy.provenance import arrived
 from webfountain.policy.scope import is_site_form, scope_of
 from webfountain.policy.switches import asked_for, meets
 from webfountain.policy.url_rules import DATED, UrlRules, Verdict
-from webfountain.urls import network_domain, registered_domain, site_of
+from webfountain.records import Link
+from webfountain.urls import fingerprint, network_domain, registered_domain, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webfountain.policy.collection import Collection
-    from webfountain.policy.counting import CountingRules
     from webfountain.policy.rules import PageRule
     from webfountain.policy.switches import PageFacts
-    from webfountain.policy.tables import PolicyTable, SwitchTable
+    from webfountain.policy.tables import SwitchTable
+    from webfountain.policy.url_rules import Reason
     from webfountain.records import PageRecord
 
-__all__ = ["Judge", "Origin", "judge_again"]
+__all__ = ["CompiledPolicies", "Judge", "Origin", "judge_again"]
+
+_T = TypeVar("_T")
 
 
 class Origin(msgspec.Struct, frozen=True):
@@ -67,9 +71,24 @@ class Origin(msgspec.Struct, frozen=True):
     is_named: bool = False
 
 
-class _CompiledPolicies:
+class _ByPolicy(dict[str, _T]):
+    """Values by the name of a policy; an unknown name has the value of the policy "default"."""
+
+    def __missing__(self, policy: str) -> _T:
+        return self["default"]
+
+
+class CompiledPolicies:
     """The compiled rules of one collection. An edit of the policy file replaces all compiled rules at once, so that no
     batch is judged by two versions of the rules.
+
+    - `rules`: for each policy, which URLs it refuses; `rules[policy].table` is the policy's table.
+    - `counting`: for each policy, which differences count as a change.
+    - `follows_topics`: for each policy, whether the texts of a page's links are needed, because the linked pages may
+      have a policy with a topic.
+    - `switches`: the ``[[switch]]`` tables, in order.
+    - `asks`: those of the facts language, similarity, duplicates and discovered that some ``[[switch]]`` uses.
+    - `is_trusting`: whether the importance of an unranked URL is its trust, not 0.
     """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
@@ -78,38 +97,39 @@ class _CompiledPolicies:
         self.standard = tables.collection.policy
         self.switches = tables.switch
         self.asks = frozenset(asked_for(tables.switch))
-        self.topical = frozenset(_with_topics(collection))
         self.is_trusting = collection.is_trusting
         self.is_ranking = collection.is_ranking
         revisits = [collection.policies[name].revisit for name in collection.policies_in_use]
         self.bounds = {(revisit.min_interval, revisit.max_interval) for revisit in revisits}
         self.scope = scope_of(collection)
         self.in_scope = self.scope.contains
-        self.book = collection.rules
+        self.book = collection.rules if tables.rule else None
         self.site_policy: dict[str, str] = {}
         for url, policy in collection.named_seeds():
             self.site_policy.setdefault(site_of(url), policy)
         domain_of = network_domain if collection.network.allow_private else registered_domain
-        self.counting = {name: counting_rules(collection, name) for name in collection.policies}
-        self._rules = {
-            name: UrlRules(
-                name,
-                table,
-                domain_of=domain_of,
-                longest=discovery.max_url_length,
-                most=discovery.max_repeated_segments,
-                last_year=year + discovery.calendar_years,
-            )
-            for name, table in collection.policies.items()
-        }
+        topical = set(_with_topics(collection))
+        self.follows_topics = _ByPolicy({name: name in topical for name in collection.policies})
+        self.counting = _ByPolicy({name: counting_rules(collection, name) for name in collection.policies})
+        self.rules = _ByPolicy(
+            {
+                name: UrlRules(
+                    name,
+                    table,
+                    domain_of=domain_of,
+                    longest=discovery.max_url_length,
+                    most=discovery.max_repeated_segments,
+                    last_year=year + discovery.calendar_years,
+                )
+                for name, table in collection.policies.items()
+            }
+        )
 
-    def rules(self, policy: str) -> UrlRules:
-        """Return the rules of a policy, or of the policy "default" if the name is unknown."""
-        return self._rules.get(policy) or self._rules["default"]
-
-    def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Return the indices of those canonical URLs whose sites are out of scope."""
-        in_scope, home = self.in_scope, site_of(source)
+    def outside(self, urls: Sequence[str], home: str) -> list[int]:
+        """Return the indices of those canonical URLs whose sites are out of scope. `home` is the site of the page that
+        links to them, or "".
+        """
+        in_scope = self.in_scope
         near = home + "/" if in_scope(home) else "/"  # no URL starts with "/"
         return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]
 
@@ -124,13 +144,20 @@ class Judge:
     def __init__(self, collection: Collection, *, year: int, forms: Mapping[str, str] | None = None) -> None:
         self._year = year
         self._forms: dict[str, str] = {}
-        self._law = _CompiledPolicies(collection, year=year)
+        self.policies = CompiledPolicies(collection, year=year)
+        """The policies in force. `adopt` replaces them."""
         self.admit_forms(forms or {})
-        self._bounds_at_start = self._law.bounds
+        self._bounds_at_start = self.policies.bounds
+        self.has_bounds = len(self._bounds_at_start) > 1
+        """True if different policies have different bounds for the time between two fetches, or if an edit changed the
+        bounds, because the schedules keep the old bounds until the next start.
+        """
 
     def adopt(self, collection: Collection) -> None:
         """Replace the collection with an edited one. Batches that are already being judged keep the old collection."""
-        self._law = _CompiledPolicies(collection, year=self._year)
+        self.policies = CompiledPolicies(collection, year=self._year)
+        bounds = self.policies.bounds
+        self.has_bounds = len(bounds) > 1 or bounds != self._bounds_at_start
         forms, self._forms = self._forms, {}
         self.admit_forms(forms)
 
@@ -142,7 +169,7 @@ class Judge:
 
         Return False if `site` is already in scope, or is not a variant of the site `seed` with another scheme or
         ``www.``."""
-        law = self._law
+        law = self.policies
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
             return False
         self._forms[site] = seed
@@ -173,39 +200,52 @@ class Judge:
         Deny patterns apply to seeds, but allow patterns do not. If a page redirects, the target gets the whole trust of
         the page, because the target is the same page at another URL.
         """
-        law = self._law
-        rules = law.rules(origin.policy)
-        if origin.kind == "link" and not rules.table.follow:
-            return [rules.refused["not_followed"]] * len(urls)
-        inside, outside = _heirs(law, rules, origin)
-        verdicts = _judge_under(law, inside, urls, origin)
-        if outside is not inside:
-            reaches = rules.reach(origin.source)
-            far = [i for i, url in enumerate(urls) if not reaches(site_of(url))]
-            if origin.kind == "redirect":
-                home = site_of(origin.source)
-                far = [i for i in far if not is_site_form(site_of(urls[i]), of=home)]
-            others = _judge_under(law, outside, [urls[i] for i in far], origin)
-            for i, verdict in zip(far, others, strict=True):
-                verdicts[i] = verdict
-        if law.book and _heeds_rules(origin):
-            _judge_by_rules(law, urls, origin, verdicts)
-        if origin.kind == "link" and rules.table.splitting:
-            return _split(verdicts, origin.links)
-        return verdicts
+        return _judge(self.policies, urls, origin, site_of(origin.source))
+
+    def links(
+        self, urls: Sequence[str], origin: Origin, *, hops: int = 0
+    ) -> tuple[list[Link], list[tuple[str, Reason]]]:
+        """Judge canonical URLs that were found. Return links to the accepted URLs, and each refused URL with the
+        reason. `hops` is the number of consecutive redirects that led to the URLs.
+        """
+        assert origin.kind != "queued"
+        law, kind, depth, source = self.policies, origin.kind, origin.depth, origin.source
+        home = site_of(source)
+        verdicts = _judge(law, urls, origin, home)
+        shared = (origin.links or _accepted(verdicts)) if kind == "link" else 0
+        links: list[Link] = []
+        refused: list[tuple[str, Reason]] = []
+        near = home + "/"
+        sites: dict[str, str] = {}  # one string for all links of a site: later steps hash it only once
+        last = None
+        for url, judged in zip(urls, verdicts, strict=True):
+            if judged is not last:  # nearly all links of a page get the same verdict
+                last, (policy, trust, reason, rule) = judged, judged
+                worth, provenance = trust if law.is_trusting else 0.0, arrived(kind, rule=rule, links=shared)
+            if reason is None:
+                if url.startswith(near):
+                    site = home
+                else:
+                    site = site_of(url)
+                    site = sites.setdefault(site, site)
+                key = fingerprint(url)
+                links.append(Link(url, site, key, depth, policy, worth, source, None, trust, (), "", provenance, hops))
+            else:
+                refused.append((url, reason))
+        return links, refused
 
     def inherited(self, url: str, origin: Origin) -> Verdict:
         """Return the policy and trust that a canonical URL inherits from its origin, even if the URL would be refused.
 
         If the linking page's policy does not follow links, the inherited trust is 0.
         """
-        law = self._law
-        rules = law.rules(origin.policy)
+        law = self.policies
+        rules = law.rules[origin.policy]
         heir, outside = _heirs(law, rules, origin)
         if outside is not heir and not rules.reach(origin.source)(site_of(url)):
             is_form = origin.kind == "redirect" and is_site_form(site_of(url), of=site_of(origin.source))
             heir = heir if is_form else outside
-        if law.book and _heeds_rules(origin) and (rule := law.book.find(url)) is not None:
+        if law.book is not None and _heeds_rules(origin) and (rule := law.book.find(url)) is not None:
             heir = _ruled(law, rule, heir)
         if heir.accepted.rule or origin.kind != "link":
             return heir.accepted
@@ -217,57 +257,25 @@ class Judge:
 
     def seed(self, policy: str | None) -> Origin:
         """Return the origin for judging seeds. `policy` is the policy named in the seeds' lines, or None."""
-        named = self._law.standard if policy is None else policy
-        return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
+        named = self.policies.standard if policy is None else policy
+        return Origin("seed", 0, named, self.policies.rules[named].table.trust, is_named=policy is not None)
 
     def sitemap(self, site: str, *, depth: int) -> Origin:
         """Return the origin for judging the URLs of a sitemap. URLs of a sitemap get the policy of the site's first
         seed.
         """
-        policy = self._law.site_policy.get(site, self._law.standard)
-        return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
-
-    def policy(self, name: str) -> PolicyTable:
-        """Return the rules of a policy, or of the policy "default" if the name is unknown."""
-        return self._law.rules(name).table
-
-    def counting(self, policy: str) -> CountingRules:
-        """Return the rules that decide which differences count as a change, for pages of a policy (an unknown name
-        means "default").
-        """
-        law = self._law
-        return law.counting[law.rules(policy).name]
-
-    def bounds_by_policy(self) -> bool:
-        """Return whether different policies have different bounds for the time between two fetches.
-
-        If a policy's bounds were edited during the crawl, return True, because the schedules keep the old bounds until
-        the next start.
-        """
-        bounds = self._law.bounds
-        return len(bounds) > 1 or bounds != self._bounds_at_start
+        policy = self.policies.site_policy.get(site, self.policies.standard)
+        return Origin("sitemap", depth, policy, self.policies.rules[policy].table.trust)
 
     def is_in_scope(self, site: str) -> bool:
         """Return whether the collection accepts pages of a site."""
-        return self._law.in_scope(site)
-
-    @property
-    def asks(self) -> frozenset[str]:
-        """Those of the facts language, similarity, duplicates and discovered that some ``[[switch]]`` uses."""
-        return self._law.asks
-
-    def follows_topics(self, policy: str) -> bool:
-        """Return whether the texts of a page's links are needed, because the linked pages may have a policy with a
-        topic.
-        """
-        law = self._law
-        return bool(law.topical) and law.rules(policy).name in law.topical
+        return self.policies.in_scope(site)
 
     def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
         """Return the first ``[[switch]]`` whose conditions a fetched page meets. Return None if no ``[[switch]]``
         applies, or if the page already has the policy `to` of that ``[[switch]]``.
         """
-        for rule in self._law.switches:
+        for rule in self.policies.switches:
             if meets(rule, seen):
                 return None if rule.to == policy else rule
         return None
@@ -278,23 +286,19 @@ class Judge:
         If the new policy has more trust than the old policy, the page gets at least the new policy's trust. If the new
         policy has less trust than the old policy, the page gets at most the new policy's trust (Policies 2006).
         """
-        law = self._law
-        own, given = law.rules(policy).table.trust, law.rules(to).table.trust
+        law = self.policies
+        own, given = law.rules[policy].table.trust, law.rules[to].table.trust
         return max(trust, given) if given > own else min(trust, given)
 
     def reaches_back(self, policy: str) -> bool:
         """Return whether some ``[[switch]]`` to this policy has `also = "discovered"`."""
-        return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
-
-    def importance(self, verdict: Verdict) -> float:
-        """Return the importance of an unranked URL: its trust if pages are ordered by trust, else 0."""
-        return verdict.trust if self._law.is_trusting else 0.0
+        return any(rule.to == policy and rule.also == "discovered" for rule in self.policies.switches)
 
     def importance_of(self, record: PageRecord, trust: float) -> float:
         """Return the importance of a known page after its trust has changed. The importance of a ranked page does not
         depend on its trust.
         """
-        law = self._law
+        law = self.policies
         return trust if law.is_trusting and not law.is_ranking else record.importance
 
 
@@ -305,14 +309,53 @@ class _Inheritance(NamedTuple):
     accepted: Verdict
 
 
-def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin) -> list[Verdict]:
+def _judge(law: CompiledPolicies, urls: Sequence[str], origin: Origin, home: str) -> list[Verdict]:
+    """Judge URLs by the rules of all policies. `home` is the site of the page that links to them."""
+    rules = law.rules[origin.policy]
+    if origin.kind == "link" and not rules.table.follow:
+        return [rules.refused["not_followed"]] * len(urls)
+    inside, outside = _heirs(law, rules, origin)
+    verdicts = _judge_under(law, inside, urls, origin, home)
+    if outside is not inside:
+        reaches = rules.reach(origin.source)
+        far = [i for i, url in enumerate(urls) if not reaches(site_of(url))]
+        if origin.kind == "redirect":
+            far = [i for i in far if not is_site_form(site_of(urls[i]), of=home)]
+        others = _judge_under(law, outside, [urls[i] for i in far], origin, home)
+        for i, verdict in zip(far, others, strict=True):
+            verdicts[i] = verdict
+    if law.book is not None and _heeds_rules(origin):
+        found: dict[tuple[PageRule, str], list[int]] = {}
+        for i, url in enumerate(urls):
+            if (rule := law.book.find(url)) is not None:
+                found.setdefault((rule, verdicts[i].policy), []).append(i)
+        for (rule, policy), places in found.items():
+            heir = _ruled(law, rule, _Inheritance(law.rules[policy], verdicts[places[0]]))
+            judged = _judge_under(law, heir, [urls[i] for i in places], origin, home)
+            for i, verdict in zip(places, judged, strict=True):
+                verdicts[i] = verdict
+    if origin.kind == "link" and rules.table.splitting:
+        return _split(verdicts, origin.links)
+    return verdicts
+
+
+def _accepted(verdicts: Sequence[Verdict]) -> int:
+    """Return how many URLs were accepted."""
+    if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
+        return len(verdicts) if verdicts[0].reason is None else 0
+    return sum(verdict.reason is None for verdict in verdicts)
+
+
+def _judge_under(
+    law: CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin, home: str
+) -> list[Verdict]:
     """Judge URLs by the rules of one policy."""
     rules, accepted = heir
     if origin.depth > law.depth:
         too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
         return [too_deep if law.in_scope(site_of(url)) else out_of_scope for url in urls]
     flaws = rules.flaws(urls)
-    for i in law.outside(urls, origin.source):
+    for i in law.outside(urls, home):
         flaws[i] = "out_of_scope"
     if flaws.count(None) == len(flaws):
         return [accepted] * len(flaws)
@@ -326,7 +369,7 @@ def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str]
     return verdicts
 
 
-def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
+def _heirs(law: CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
     """Return the inheritance of links within the policy's `spread`, and the inheritance of all other links."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
@@ -335,7 +378,7 @@ def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_In
     beyond = rules.table.otherwise
     if origin.kind in ("seed", "queued") or rules.table.spread == "any" or beyond == rules.name:
         return inside, inside
-    other = law.rules(beyond)
+    other = law.rules[beyond]
     return inside, _Inheritance(other, Verdict(other.name, min(trust, other.table.trust), None))
 
 
@@ -344,24 +387,11 @@ def _heeds_rules(origin: Origin) -> bool:
     return origin.kind != "queued" and not origin.is_named
 
 
-def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
+def _ruled(law: CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
     """Replace the inherited policy and trust with those of a ``[[rule]]``."""
-    rules = heir.rules if rule.policy is None else law.rules(rule.policy)
+    rules = heir.rules if rule.policy is None else law.rules[rule.policy]
     trust = rules.table.trust if rule.trust is None else rule.trust
     return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))
-
-
-def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin, verdicts: list[Verdict]) -> None:
-    """Replace the verdicts of the URLs that a ``[[rule]]`` matches."""
-    found: dict[tuple[PageRule, str], list[int]] = {}
-    for i, url in enumerate(urls):
-        if (rule := law.book.find(url)) is not None:
-            found.setdefault((rule, verdicts[i].policy), []).append(i)
-    for (rule, policy), places in found.items():
-        heir = _ruled(law, rule, _Inheritance(law.rules(policy), verdicts[places[0]]))
-        judged = _judge_under(law, heir, [urls[i] for i in places], origin)
-        for i, verdict in zip(places, judged, strict=True):
-            verdicts[i] = verdict
 
 
 def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:

@@ -253,7 +253,12 @@ class Lineage:
         kind: Literal["redirect", "link"] = "redirect" if is_redirect else "link"
         site = _parent_site(record)
         verdict = judge.inherited(url, Origin(kind, depth, policy, trust, site + "/", links=recorded.links))
-        if recorded.arrival == "unrecorded" and not is_redirect and judge.policy(policy).splitting and record.trust:
+        if (
+            recorded.arrival == "unrecorded"
+            and not is_redirect
+            and judge.policies.rules[policy].table.splitting
+            and record.trust
+        ):
             verdict = verdict._replace(trust=min(verdict.trust, record.trust))
         return verdict, depth
 

@@ -223,7 +223,7 @@ class KnownPage:
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
         """Yield a sentence that says whether the page is on topic, if its policy has a topic."""
-        topic = self._facts.judge.policy(record.policy).topic
+        topic = self._facts.judge.policies.rules[record.policy].table.topic
         if topic is None:
             return
         waits = record.state == "never-crawled"

@@ -17,9 +17,7 @@ import xxhash
 
 from webfountain.errors import UrlError
 from webfountain.policy.judge import Origin
-from webfountain.policy.provenance import arrived
-from webfountain.records import Link
-from webfountain.urls import canonical, fingerprint, site_of
+from webfountain.urls import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
     from webfountain.policy.url_rules import Reason
-    from webfountain.records import PageRecord
+    from webfountain.records import Link, PageRecord
     from webfountain.store.answers import Claim
     from webfountain.store.shared_contract import Claims
 
@@ -126,21 +124,11 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
     seeds = collection.seed_lines()
     while batch := list(itertools.islice(seeds, SEED_BATCH)):
         for policy, named in itertools.groupby(batch, key=lambda seed: seed[1]):
-            urls = [url for url, _ in named]
-            for url, verdict in zip(urls, judge.judge(urls, judge.seed(policy)), strict=True):
-                if verdict.reason is None:
-                    yield Link(
-                        url,
-                        site_of(url),
-                        fingerprint(url),
-                        policy=verdict.policy,
-                        importance=judge.importance(verdict),
-                        trust=verdict.trust,
-                        provenance=arrived("seed", rule=verdict.rule),
-                    )
-                else:
-                    many, first = refused.get(verdict.reason, (0, url))
-                    refused[verdict.reason] = (many + 1, first)
+            links, others = judge.links([url for url, _ in named], judge.seed(policy))
+            yield from links
+            for url, reason in others:
+                many, first = refused.get(reason, (0, url))
+                refused[reason] = (many + 1, first)
 
 
 class Entrance:
@@ -157,19 +145,8 @@ class Entrance:
             with suppress(UrlError):
                 found.append(canonical(text))
         origin = Origin("link", page.depth + 1, page.policy, page.trust, page.url, len(found))
-        verdicts = self.judge.judge(found, origin)
-        self.due.discover(
-            [
-                Link(
-                    url, site_of(url), fingerprint(url), depth=page.depth + 1, policy=verdict.policy,
-                    importance=self.judge.importance(verdict), source=page.url, trust=verdict.trust,
-                    provenance=arrived("link", rule=verdict.rule),
-                )
-                for url, verdict in zip(found, verdicts, strict=True)
-                if verdict.reason is None
-            ],
-            at=at,
-        )  # fmt: skip
+        links, _ = self.judge.links(found, origin)
+        self.due.discover(links, at=at)
 
 
 def _digest(collection: Collection) -> str:

@@ -105,19 +105,19 @@ class Examiner:
             return self._unread(fetched, prior)
         digest, record = digest_of(fetched.body), leased(fetched.fetch)
         if record.digest != digest:
-            rules = self._judge.counting(record.policy)
+            rules = self._judge.policies.counting[record.policy]
             document = self._document(fetched, record, rules, self._reader.read)
             return self._read(fetched, record, digest, document, rules, prior=prior)
         visit = self._unchanged(fetched, record, "same", prior)
         if self._unlogged(record):
-            rules = self._judge.counting(record.policy)
+            rules = self._judge.policies.counting[record.policy]
             return self._with_links(visit, self._document(fetched, record, rules, self._reader.read))
         return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
         """Examine a page like `examine`, but return None if this could take more than a few milliseconds."""
         record = leased(fetched.fetch)
-        rules = self._judge.counting(record.policy)
+        rules = self._judge.policies.counting[record.policy]
         must_read_copy = record.digest is not None and is_outdated(record, rules)
         if fetched.status != 200:
             return None if must_read_copy and fetched.status == 304 else self._unread(fetched, prior)
@@ -208,7 +208,7 @@ class Examiner:
             "etag": fetched.header("etag") or record.etag,
             "last_modified": fetched.header("last-modified") or record.last_modified,
         }
-        made = self._comparison.unchanged(record, fetched, self._judge.counting(record.policy))
+        made = self._comparison.unchanged(record, fetched, self._judge.policies.counting[record.policy])
         kept = _crawled(record, fetched, kind, **validators, **checked, **made)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
@@ -253,7 +253,7 @@ class Examiner:
         if record.scores:  # The target is the same page at another URL.
             links = tuple(
                 link
-                if self._judge.policy(link.policy).topic is None
+                if self._judge.policies.rules[link.policy].table.topic is None
                 else msgspec.structs.replace(link, scores=record.scores)
                 for link in links
             )
@@ -307,7 +307,7 @@ class Examiner:
     ) -> _Read:
         """Return the content of a page, as returned by the reader's method `read`."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
-        anchors = self._judge.follows_topics(record.policy)
+        anchors = self._judge.policies.follows_topics[record.policy]
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
         return read(fetched.body, kind, source, rules.reading)
 

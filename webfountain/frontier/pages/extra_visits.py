@@ -66,5 +66,5 @@ class ExtraVisits(Stage):
 
 def extra_visits_of(collection: Collection, store: FrontierStore, judge: Judge) -> ExtraVisits | None:
     """Return the stage for extra visits, or None if no policy learns noise."""
-    learns = any(judge.counting(policy).learns for policy in collection.policies_in_use)
+    learns = any(judge.policies.counting[policy].learns for policy in collection.policies_in_use)
     return ExtraVisits(store) if learns else None

@@ -239,5 +239,5 @@ def old_text(repository: Repository | None, reader: DocumentReader, judge: Judge
     """Return the text of a page's newest stored copy, parsed under the rules of the page's policy, or None if the copy
     cannot be read.
     """
-    found = old_document(repository, reader, record, judge.counting(record.policy).reading)
+    found = old_document(repository, reader, record, judge.policies.counting[record.policy].reading)
     return None if found is None else found.text

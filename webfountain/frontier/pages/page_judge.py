@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.core.topics import Topics
     from webfountain.formats.document import Document
     from webfountain.policy.judge import Judge
-    from webfountain.policy.url_rules import Verdict
+    from webfountain.policy.tables import TopicTable
     from webfountain.records import Fetch, FetchResult, PageRecord
 
 __all__ = [
@@ -51,8 +51,9 @@ class PageJudge:
         """Choose the policy of an examined page. Return the page's record with its policy, and the page's content with
         judged links.
         """
-        seen = self._seen(fetched, document, record)
-        record = self._scored(switched(self._judge, record, seen, at=fetched.at), document)
+        if self._judge.policies.switches or record.provenance == _BY_HAND:
+            record = switched(self._judge, record, self._facts(fetched, document, record), at=fetched.at)
+        record = self._scored(record, document)
         return record, self.content(fetched, document, record)
 
     def content(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageContent:
@@ -74,32 +75,11 @@ class PageJudge:
         link log.
         """
         depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
+        links, others = self._judge.links(found, Origin(kind, depth, record.policy, record.trust, fetch.url), hops=hops)
         refused: dict[str, int] = {}
-        links, unfollowed = [], []
-        fingerprint = urls.fingerprint
-        source, home = fetch.url, fetch.site
-        near = home + "/"
-        sites: dict[str, str] = {}  # one string for all links of a site: later steps hash it only once
-        verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
-        kept = 0 if kind == "redirect" else _accepted(verdicts)
-        last = None
-        for url, judged in zip(found, verdicts, strict=True):
-            if judged is not last:  # nearly all links of a page get the same verdict
-                last, (policy, trust, reason, rule), worth = judged, judged, self._judge.importance(judged)
-                provenance = arrived(kind, rule=rule, links=kept)
-            if reason is None:
-                if url.startswith(near):
-                    site = home
-                else:
-                    site = urls.site_of(url)
-                    site = sites.setdefault(site, site)
-                key = fingerprint(url)
-                links.append(Link(url, site, key, depth, policy, worth, source, None, trust, (), "", provenance, hops))
-            else:
-                refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
-                if self._logs:
-                    unfollowed.append(_logged(url))
-        return tuple(links), refused, tuple(unfollowed)
+        for _, reason in others:
+            refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
+        return tuple(links), refused, tuple(_logged(url) for url, _ in others) if self._logs else ()
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
         """Add the link text to each link. If a link's policy has a topic, add scores that are computed from the words
@@ -108,26 +88,26 @@ class PageJudge:
         far = links_from_hot(record.scores) + 1
         found = []
         for link in links:
-            topic, anchor = self._judge.policy(link.policy).topic, anchors.get(link.url, "")
+            topic, anchor = self._topic(link.policy), anchors.get(link.url, "")
             promised = 0.0 if topic is None else self._topics.promise(topic.query, link.url, anchor)
             says = topic is not None and (promised > 0.0 or far <= NEAR)
             scores = (promised, far) if says else ()
             found.append(msgspec.structs.replace(link, scores=scores, anchor=anchor) if scores or anchor else link)
         return tuple(found)
 
-    def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
+    def _topic(self, policy: str) -> TopicTable | None:
+        return self._judge.policies.rules[policy].table.topic
+
+    def _facts(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
         """Return the facts about a page that the policy file's ``[[switch]]`` tables mention."""
-        judge, text = self._judge, document.text
-        asked = judge.asks
-        if not asked:
-            return PageFacts(fetched.status, text)
+        asked, text = self._judge.policies.asks, document.text
         language, similarity = None, None
         if "language" in asked:
             from webfountain.formats.language import language_of  # noqa: PLC0415  (few policies ask for it)
 
             language = language_of(text, document.language or fetched.header("content-language"))
         if "similarity" in asked and text:
-            topic = judge.policy(record.policy).topic
+            topic = self._topic(record.policy)
             similarity = None if topic is None else self._topics.similarity(topic.query, text)
         share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
         return PageFacts(fetched.status, text, language, similarity, share)
@@ -136,7 +116,7 @@ class PageJudge:
         """Return the record with scores of how well the text fits the topic of the page's policy. If the policy has no
         topic, the record gets no scores.
         """
-        topic = self._judge.policy(record.policy).topic
+        topic = self._topic(record.policy)
         if topic is None:
             return record if not record.scores else msgspec.structs.replace(record, scores=())
         similarity = self._topics.similarity(topic.query, document.text)
@@ -144,13 +124,6 @@ class PageJudge:
             self._topics.learn(document.text)
         far = 0.0 if similarity >= topic.min_similarity else links_from_hot(record.scores)
         return msgspec.structs.replace(record, scores=(similarity, far))
-
-
-def _accepted(verdicts: Sequence[Verdict]) -> int:
-    """Return how many links were accepted."""
-    if verdicts and verdicts.count(verdicts[0]) == len(verdicts):
-        return len(verdicts) if verdicts[0].reason is None else 0
-    return sum(verdict.reason is None for verdict in verdicts)
 
 
 def _logged(url: str) -> Link:

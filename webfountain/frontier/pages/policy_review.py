@@ -166,7 +166,7 @@ class Review:
 
         Return the new records of the pages whose counts now require another policy.
         """
-        if "discovered" not in self._judge.asks:
+        if "discovered" not in self._judge.policies.asks:
             return []
         found = []
         for policy, record in fetched:
@@ -273,8 +273,8 @@ class Review:
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
         """Make pages due earlier if their policies require it. Return how many pages were made due."""
-        bounds = self._judge.policy
-        found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, at=at)
+        rules = self._judge.policies.rules
+        found = earlier_visits(records, lambda name: rules[name].table.revisit, schedule, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
@@ -316,8 +316,9 @@ class Review:
         may_rise = recorded.arrival != "unrecorded" and verdict.trust > record.trust
         if verdict.rule or (verdict.policy == record.policy and verdict.trust >= record.trust and not may_rise):
             return None
-        waits = record.state == "never-crawled"
-        worth = self._judge.importance(verdict) if waits else self._judge.importance_of(record, verdict.trust)
+        worth = self._judge.importance_of(record, verdict.trust)
+        if record.state == "never-crawled":
+            worth = verdict.trust if self._judge.policies.is_trusting else 0.0
         followed_now = recorded.because("followed", at=at).encode()
         return msgspec.structs.replace(
             record, policy=verdict.policy, trust=verdict.trust, importance=worth, provenance=followed_now

@@ -62,7 +62,7 @@ class ReviewStage(Stage):
         """Apply the current policy file to the next pages."""
         review = self._review
         # The controller, whose plan the other ants follow, reads the pages for all ants.
-        if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
+        if batch.rules and self._judge.has_bounds and self._slower.follow(batch.schedule):
             review.place_anew()
         if review.is_done:
             return

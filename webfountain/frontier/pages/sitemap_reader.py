@@ -18,9 +18,7 @@ from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.frontier.batch import ReadSitemap
 from webfountain.frontier.stage import Stage
 from webfountain.frontier.worker.settlement import act_on
-from webfountain.policy.provenance import arrived
 from webfountain.policy.scope import SitemapReach
-from webfountain.records import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult, NamedSitemap
     from webfountain.frontier.worker.settlement import Discovery
     from webfountain.policy.judge import Judge
-    from webfountain.records import FetchResult
+    from webfountain.records import FetchResult, Link
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
@@ -97,24 +95,8 @@ class SitemapParser:
         reach = SitemapReach(urls.site_of(base), named_by=own)
         times = {url: time for url, time in named.items() if reach.contains(urls.site_of(url))}
         counts["sitemap/foreign"] += len(named) - len(times)
-        verdicts = self._judge.judge(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))
-        links = []
-        for url, judged in zip(times, verdicts, strict=True):
-            if judged.reason is None:
-                links.append(
-                    Link(
-                        url,
-                        urls.site_of(url),
-                        urls.fingerprint(url),
-                        SITEMAP_DEPTH,
-                        judged.policy,
-                        importance=self._judge.importance(judged),
-                        trust=judged.trust,
-                        provenance=arrived("sitemap", rule=judged.rule),
-                    )
-                )
-            else:
-                counts[f"judge/{judged.reason}"] += 1
+        links, refused = self._judge.links(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))
+        counts.update(f"judge/{reason}" for _, reason in refused)
         modified = {
             link.key: time
             for link in links

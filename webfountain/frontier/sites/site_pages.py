@@ -222,8 +222,8 @@ class SitePages:
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
         """Add an examined page to the batch, to be settled."""
         context = self._context
-        if context.judge.bounds_by_policy():
-            revisit = context.judge.policy(visit.record.policy).revisit
+        if context.judge.has_bounds:
+            revisit = context.judge.policies.rules[visit.record.policy].table.revisit
             record = within_policy(visit.record, revisit, context.follower.schedule)
             visit = visit if record is visit.record else msgspec.structs.replace(visit, record=record)
         self._note_due(visit.record)
