@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tests.formats.card_pages import card_pages
 from tests.formats.held_out_pages import held_out_pages
 from tests.formats.labelled_pages import labelled_pages, words_of
-from webfountain.formats.html_text import tree_of
+from webfountain.formats.document import tree_of
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import plain_text_of
 from webfountain.formats.page_blocks import blocks_of

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from webfountain.core.shingles import exact_resemblance, shingles
 from webfountain.core.sketch import SKETCH_BYTES, sketch, sketch_resemblance
-from webfountain.formats.html_text import tree_of, visible_text
+from webfountain.formats.document import tree_of, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path

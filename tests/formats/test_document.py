@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.formats.charset import decode
-from webfountain.formats.document import Document
+from webfountain.formats.document import MAX_TEXT_BYTES, Document, title_of, tree_of, visible_text
 from webfountain.formats.document import text_of as document_of
-from webfountain.formats.html_text import MAX_TEXT_BYTES
 from webfountain.formats.media_type import ContentType
+
+PAGE = b"""<html><head><title> A
+ title </title><style>p{}</style></head><body>one<p>two <b>three</b></p><!-- no --><script>no()</script>
+<template><p>no</p></template><noscript><a href="/kept">no</a></noscript><style>no</style>&lt;four&gt;</body></html>"""
 
 
 def text_of(body: bytes, kind: str, charset: str | None) -> Document:
@@ -76,3 +79,25 @@ def test_a_text_is_cut_at_a_megabyte_between_two_characters(content_type: str) -
 )
 def test_any_bytes_have_a_text_that_encodes(body: bytes, content_type: str, charset: str | None) -> None:
     text_of(body, content_type, charset).text.encode("utf-8")
+
+
+def test_invisible_elements_comments_and_the_title_are_no_text() -> None:
+    tree = tree_of(PAGE, "utf-8")
+    assert title_of(tree) == "A title"
+    assert visible_text(tree).split() == ["one", "two", "three", "<four>"]
+
+
+def test_text_nodes_are_joined_with_a_blank() -> None:
+    assert visible_text(tree_of(b"<body>a<b>b</b>c", None)) == "a b c"
+
+
+def test_links_taken_before_the_text_include_those_in_noscript() -> None:
+    tree = tree_of(PAGE, "utf-8")
+    assert [node.attributes["href"] for node in tree.css("a[href]")] == ["/kept"]
+    visible_text(tree)
+    assert tree.css("a[href]") == []
+
+
+def test_a_page_without_or_with_an_empty_title_has_none() -> None:
+    assert title_of(tree_of(b"<p>x", None)) is None
+    assert title_of(tree_of(b"<title> </title>", None)) is None

@@ -10,7 +10,7 @@ import pytest
 
 from tests.formats.card_pages import card_pages
 from tests.formats.labelled_pages import LabelledPage, labelled_pages, words_of
-from webfountain.formats.html_text import tree_of
+from webfountain.formats.document import tree_of
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import plain_text_of
 from webfountain.formats.page_blocks import blocks_of

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from tests.formats.held_out_pages import held_out_pages
 from tests.formats.labelled_pages import LabelledPage, labelled_pages, words_of
-from webfountain.formats.html_text import tree_of
+from webfountain.formats.document import tree_of
 from webfountain.formats.markdown import markdown_of, plain_text_of
 from webfountain.formats.page_blocks import blocks_of
 

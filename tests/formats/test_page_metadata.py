@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.formats.html_text import tree_of
+from webfountain.formats.document import tree_of
 from webfountain.formats.page_metadata import PageMetadata, metadata_of
 
 URL = "https://example.org/news/1"

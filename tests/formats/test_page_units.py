@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.formats.document import PlainReader
-from webfountain.formats.html_text import tree_of
+from webfountain.formats.document import PlainReader, tree_of
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import ContentType
 from webfountain.formats.page_blocks import blocks_of

@@ -15,8 +15,7 @@ from selectolax.lexbor import LexborHTMLParser
 
 from webfountain.formats.charset import decode, encoding_of
 from webfountain.formats.extractors import ExtractedText, extractor_named
-from webfountain.formats.html_safety import MAX_ORDINARY_BYTES, is_ordinary_markup
-from webfountain.formats.html_text import MAX_TEXT_BYTES, capped, title_of, tree_of, utf8, visible_text
+from webfountain.formats.html_safety import MAX_ORDINARY_BYTES, is_ordinary_markup, tame
 from webfountain.formats.links import MAX_LINKS, PageLinks
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import plain_text_of
@@ -38,10 +37,26 @@ if TYPE_CHECKING:
     from webfountain.formats.links import LinkExtractor, LinkSource
     from webfountain.formats.media_type import ContentType
 
-__all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "text_of"]
+__all__ = [
+    "MAX_TEXT_BYTES",
+    "Document",
+    "DocumentReader",
+    "PlainReader",
+    "ReadError",
+    "capped",
+    "text_of",
+    "title_of",
+    "tree_of",
+    "utf8",
+    "visible_text",
+]
 
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
 """Reason why a body could not be read: too much time, too much memory, or a crash of the parser."""
+MAX_TEXT_BYTES: Final = 1_000_000
+"""Maximum size of a page's text in UTF-8, bytes. Longer texts are cut (Edwards 2001, section 2: "up to 1 MB of text of
+each page")."""
+_INVISIBLE: Final = ["script", "style", "noscript", "template"]
 _MAX_XML_BYTES: Final = 8_192
 _BLANK_LINE: Final = re.compile(r"(?:\A|\n)[^\S\n]*(?:\n|\Z)")
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
@@ -193,3 +208,44 @@ def text_of(body: bytes, kind: ContentType) -> Document:
         title, text = xml_text(body, kind.charset, most=MAX_TEXT_BYTES)
         return Document(title, capped(text))
     return Document(None, capped(decode(body, kind.charset)))
+
+
+def tree_of(body: bytes, charset: str | None) -> LexborHTMLParser:
+    """Parse an HTML body.
+
+    Parameters
+    ----------
+    charset : from the Content-Type header; if it is None, the byte order mark, the meta declaration or UTF-8 decides
+    """
+    return LexborHTMLParser(tame(utf8(body, *encoding_of(body, charset))))
+
+
+def utf8(body: bytes, encoding: str, mark: int) -> bytes:
+    """Return the body in UTF-8 without its byte order mark. lexbor decodes UTF-8 faster than Python does."""
+    body = body[mark:] if mark else body
+    return body if encoding == "utf-8" else body.decode(encoding, "webfountain.browser").encode()
+
+
+def visible_text(tree: LexborHTMLParser) -> str:
+    """Return the visible text of a tree: all text in the body element except script, style, noscript and template, at
+    most `MAX_TEXT_BYTES` in UTF-8. The crawl compares this text to detect changes.
+
+    Read the links before the call, because this function removes elements from the tree.
+    """
+    tree.strip_tags(_INVISIBLE)
+    body = tree.body
+    return "" if body is None else capped(body.text(separator=" "))
+
+
+def title_of(tree: LexborHTMLParser) -> str | None:
+    """Return the title with collapsed white space, or None if the title is missing or empty."""
+    node = tree.css_first("title")
+    return None if node is None else " ".join(node.text().split()) or None
+
+
+def capped(text: str) -> str:
+    """Return the beginning of a text, at most `MAX_TEXT_BYTES` in UTF-8."""
+    if len(text) * 4 <= MAX_TEXT_BYTES:
+        return text
+    encoded = text.encode("utf-8", "replace")
+    return text if len(encoded) <= MAX_TEXT_BYTES else encoded[:MAX_TEXT_BYTES].decode("utf-8", "ignore")

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.formats.charset import decode, encoding_of
-from webfountain.formats.document import text_of
-from webfountain.formats.html_text import capped, title_of, tree_of, utf8, visible_text
+from webfountain.formats.document import capped, text_of, title_of, tree_of, utf8, visible_text
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import markdown_of, plain_text_of
 from webfountain.formats.page_blocks import blocks_of
@@ -56,7 +55,7 @@ def read_page(
 
     If `main` is set, return only the main content.
 
-    In the format ``html``, the text is the decoded body, unchanged. A text has at most `html_text.MAX_TEXT_BYTES`.
+    In the format ``html``, the text is the decoded body, unchanged. A text has at most `document.MAX_TEXT_BYTES`.
     """
     if not kind.is_html:
         document = text_of(body, kind)
