@@ -338,7 +338,7 @@ class FrontierAssembly:
 
     @cached_property
     def _extra_visits(self) -> ExtraVisits | None:
-        return extra_visits_of(self._collection, self._store, self._judge)
+        return extra_visits_of(self._store, self._judge)
 
     @cached_property
     def _examiner(self) -> Examiner:

@@ -84,6 +84,7 @@ class CompiledPolicies:
 
     - `rules`: for each policy, which URLs it refuses; `rules[policy].table` is the policy's table.
     - `counting`: for each policy, which differences count as a change.
+    - `learns`: whether some policy learns which differences are noise.
     - `follows_topics`: for each policy, whether the texts of a page's links are needed, because the linked pages may
       have a policy with a topic.
     - `switches`: the ``[[switch]]`` tables, in order.
@@ -111,6 +112,7 @@ class CompiledPolicies:
         topical = set(_with_topics(collection))
         self.follows_topics = _ByPolicy({name: name in topical for name in collection.policies})
         self.counting = _ByPolicy({name: counting_rules(collection, name) for name in collection.policies})
+        self.learns = any(self.counting[name].learns for name in collection.policies_in_use)
         self.rules = _ByPolicy(
             {
                 name: UrlRules(

@@ -21,7 +21,7 @@ from webfountain.formats.document import ReadError
 from webfountain.formats.links import LinkSource
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_of_redirect
-from webfountain.frontier.pages.page_comparison import counted_text, is_outdated
+from webfountain.frontier.pages.page_comparison import counted_digest, counted_text, is_outdated
 from webfountain.frontier.pages.page_judge import PageJudge, switched
 from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
@@ -159,9 +159,10 @@ class Examiner:
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
         record, reading = self._pages.judged(fetched, document, record)
+        self._count_visit(fetched)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)
-            counted = self._comparison.first(fetched, document, rules)
+            counted = counted_digest(document, rules) if rules.by_lines else b""
             new = self._copied(record, fetched, digest, document, rules, kind="new", bucket=bucket, counted=counted)
             return Visit(fetched, "new", new, reading)
         (outcome, resemblance), diff, counted, noise, due = self._comparison.compare(
@@ -184,14 +185,14 @@ class Examiner:
         **changes: Any,
     ) -> PageRecord:
         """Return the new record of a page that gets a new copy."""
-        text = document.text
+        headers, text = _headers_of(fetched), document.text
         return _crawled(
             record,
             fetched,
             kind,
             digest=digest,
-            etag=fetched.header("etag"),
-            last_modified=fetched.header("last-modified"),
+            etag=headers.get("etag"),
+            last_modified=headers.get("last-modified"),
             copied=fetched.at,
             hint=hint_of_page(fetched.body, text) if len(text) < MAX_HINTED_TEXT else None,
             sketch=sketch(counted_text(document, rules)) if rules.min_change > 0 and self._sketches() else None,
@@ -204,13 +205,20 @@ class Examiner:
     ) -> Visit:
         checked = self._checked(record, fetched.at, prior, changed=False)
         # A 304 may carry new validators (RFC 9110 section 15.4.5). Missing ones keep their old values.
+        headers = _headers_of(fetched)
         validators = {
-            "etag": fetched.header("etag") or record.etag,
-            "last_modified": fetched.header("last-modified") or record.last_modified,
+            "etag": headers.get("etag") or record.etag,
+            "last_modified": headers.get("last-modified") or record.last_modified,
         }
+        self._count_visit(fetched)
         made = self._comparison.unchanged(record, fetched, self._judge.policies.counting[record.policy])
         kept = _crawled(record, fetched, kind, **validators, **checked, **made)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
+
+    def _count_visit(self, fetched: FetchResult) -> None:
+        """Count a visit for the share of extra visits if a policy learns noise."""
+        if self._judge.policies.learns:
+            self._comparison.learner.count_visit(fetched.fetch.site)
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
         """Return the visit of an unchanged page, with the page's links. The links of a duplicate are only logged."""
@@ -306,7 +314,7 @@ class Examiner:
         self, fetched: FetchResult, record: PageRecord, rules: CountingRules, read: Callable[..., _Read]
     ) -> _Read:
         """Return the content of a page, as returned by the reader's method `read`."""
-        kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
+        kind, header = content_type(fetched.headers), _headers_of(fetched).get("x-robots-tag")
         anchors = self._judge.policies.follows_topics[record.policy]
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
         return read(fetched.body, kind, source, rules.reading)
@@ -317,6 +325,11 @@ def digest_of(body: bytes) -> str:
     forgery.
     """
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
+
+
+def _headers_of(fetched: FetchResult) -> dict[str, str]:
+    """Return the first value of each header of an answer."""
+    return dict(reversed(fetched.headers))
 
 
 def _is_conditional(fetch: Fetch) -> bool:

@@ -17,7 +17,6 @@ from webfountain.records import Link
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch
     from webfountain.store.contract import FrontierStore
@@ -64,7 +63,6 @@ class ExtraVisits(Stage):
         return Link(record.url, site, key) if record is not None and record.due == due else None
 
 
-def extra_visits_of(collection: Collection, store: FrontierStore, judge: Judge) -> ExtraVisits | None:
+def extra_visits_of(store: FrontierStore, judge: Judge) -> ExtraVisits | None:
     """Return the stage for extra visits, or None if no policy learns noise."""
-    learns = any(judge.policies.counting[policy].learns for policy in collection.policies_in_use)
-    return ExtraVisits(store) if learns else None
+    return ExtraVisits(store) if judge.policies.learns else None

@@ -37,7 +37,15 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch, FetchResult, PageRecord
     from webfountain.repository.repository import Repository
 
-__all__ = ["ComparisonResult", "PageComparison", "comparison_of", "counted_text", "is_outdated", "old_text"]
+__all__ = [
+    "ComparisonResult",
+    "PageComparison",
+    "comparison_of",
+    "counted_digest",
+    "counted_text",
+    "is_outdated",
+    "old_text",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -72,20 +80,14 @@ class PageComparison:
     ) -> None:
         self._order = order
         self._old_document = old_document
-        self._learner = learner
+        self.learner = learner
         self._diffs = diffs
         self._has_reported = False
-
-    def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
-        """Return the value of `PageRecord.counted` for a first copy: a digest of the lines to compare."""
-        self._learner.count_visit(fetched.fetch.site)
-        return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
 
     def compare(
         self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
     ) -> ComparisonResult:
         """Compare a page's copy with a new body that has another digest."""
-        self._learner.count_visit(fetched.fetch.site)
         if is_outdated(record, rules):
             self._report_edit()
         old = functools.cache(lambda: self._copy(record, rules))
@@ -94,7 +96,7 @@ class PageComparison:
                 return ComparisonResult(self._without_copy(record, document, rules), None, b"")
             found = self._by_text(record, digest, document, rules, old)
             return ComparisonResult(found, self._diff(old, document), b"")
-        counted = rules.stamp + _digest(counted_text(document, rules))
+        counted = counted_digest(document, rules)
         # Noise is learned by comparison with the copy, even if nothing that counts differs.
         if record.counted == counted and (not rules.learns or old() is None):
             noise = record.noise if rules.learns else b""
@@ -113,7 +115,7 @@ class PageComparison:
         """Learn noise from two copies of a page, then compare the copies without noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
-        parts, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
+        parts, noise, due = self.learner.compare(record, fetched.fetch.site, fetched.at, differences)
         if due is not None and self._order is not None:
             self._order(fetched.fetch, due)
         kept = [
@@ -130,12 +132,11 @@ class PageComparison:
         """Return new values for the record of an unchanged page: `noise` and, if the rules were edited, a new
         digest.
         """
-        self._learner.count_visit(fetched.fetch.site)
-        noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
+        noise = self.learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
         if not is_outdated(record, rules) or (copy := self._copy(record, rules)) is None:
             return {"noise": noise}
         self._report_edit()
-        found = {"noise": noise, "counted": rules.stamp + _digest(counted_text(copy, rules)) if rules.by_lines else b""}
+        found = {"noise": noise, "counted": counted_digest(copy, rules) if rules.by_lines else b""}
         drawn = sketch(counted_text(copy, rules)) if record.sketch is not None else None
         return found if drawn is None else {**found, "sketch": drawn}
 
@@ -208,6 +209,11 @@ def counted_text(document: Document, rules: CountingRules) -> str:
     return rules.counted(document.line_text) if rules.by_lines else document.text
 
 
+def counted_digest(document: Document, rules: CountingRules) -> bytes:
+    """Return the value of `PageRecord.counted` for a page that is compared by lines."""
+    return rules.stamp + xxh3_64_digest(counted_text(document, rules).encode("utf-8", "replace"))
+
+
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
     """Compare the relevant lines of two copies of a page."""
     if before == now:
@@ -215,10 +221,6 @@ def _by_lines(before: str, now: str, min_change: float) -> Comparison:
     resemblance = exact_resemblance(before, now)
     is_change = min_change <= 0 or resemblance < 1 - min_change
     return Comparison("changed" if is_change else "minor", resemblance)
-
-
-def _digest(text: str) -> bytes:
-    return xxh3_64_digest(text.encode("utf-8", "replace"))
 
 
 def old_document(
