@@ -10,27 +10,36 @@ from webfountain.core.first_fetch import MOST, FirstFetches, part_of_share
 def counted(lived: int, dead: int) -> FirstFetches:
     counts = FirstFetches()
     for number in range(lived + dead):
-        counts.count(lived=number < lived)
+        counts.count(None, lived=number < lived)
     return counts
 
 
 def test_a_url_has_a_page_until_dead_ones_are_found() -> None:
-    assert FirstFetches().chance() == 1.0
-    assert counted(9, 0).chance() == 1.0
-    assert counted(0, 4).chance() == pytest.approx(0.5)
+    assert FirstFetches().chance(None) == 1.0
+    assert counted(9, 0).chance(None) == 1.0
+    assert counted(0, 4).chance(None) == pytest.approx(0.5)
+    assert [counts.all_lived for counts in (FirstFetches(), counted(300, 0), counted(300, 1))] == [True, True, False]
 
 
 def test_a_class_without_fetches_has_the_chance_of_its_site() -> None:
-    site = counted(10, 90).chance()
-    assert FirstFetches().chance(site) == site
-    assert counted(20, 0).chance(site) > 0.8
-    assert counted(0, 20).chance(site) < site / 4
+    counts = FirstFetches([("", (100.0, 10.0)), ("good", (20.0, 20.0)), ("bad", (20.0, 0.0))])
+    site = counts.chance(None)
+    assert counts.chance("new") == site
+    assert counts.chance("good") > 0.8
+    assert counts.chance("bad") < site / 4
 
 
 def test_old_fetches_fade() -> None:
     counts = counted(1000, 1000)
-    assert counts.made <= MOST
-    assert counts.chance() < 0.1
+    assert counts.counts[""][0] <= MOST
+    assert counts.chance(None) < 0.1
+
+
+def test_what_is_stored_of_a_site_is_continued() -> None:
+    counts = FirstFetches([("", (3.0, 2.0)), ("link /a/", (1.0, 0.0))])
+    assert not counts.all_lived
+    counts.count("link /a/", lived=True)
+    assert counts.counts == {"": (4.0, 3.0), "link /a/": (2.0, 1.0)}
 
 
 def test_a_probably_dead_url_gets_a_part_of_its_share_as_its_saving_is_below_the_price() -> None:

@@ -42,8 +42,6 @@ source and directory.
 """
 _AGAIN: Final = 0.25
 """If a gone page is put off, it is checked again after this share of the time since its last request."""
-_SITE: Final = ""
-"""Name of the class that contains all URLs of the site."""
 
 
 class SiteChanges:
@@ -65,8 +63,7 @@ class SiteChanges:
         """For each class of URLs: how often, and after how long, a page appeared at a URL that was gone at its first
         fetch.
         """
-        self.first = {name: FirstFetches(*counts) for name, counts in state.first_fetches}
-        """Numbers of first fetches, by class of URL."""
+        self.first = FirstFetches(state.first_fetches)
 
     def stored(self, state: SiteState) -> SiteState:
         """Return `state` with the current counts."""
@@ -81,7 +78,7 @@ class SiteChanges:
             unborn=self.returned.urls,
             unborn_asked=self.returned.asked,
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
-            first_fetches=tuple((name, (each.made, each.lived)) for name, each in self.first.items()),
+            first_fetches=tuple(self.first.counts.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
@@ -108,7 +105,7 @@ class SiteChanges:
         elif visit.kind == "gone" and before.digest is None:
             self.returned = self.returned._replace(urls=self.returned.urls + 1)
         if before.state == "never-crawled" and is_shown:
-            self._count_first(before, lived=visit.kind != "gone")
+            self.first.count(_class_of(before, self.first.counts), lived=visit.kind != "gone")
         if visit.kind != "gone":
             return visit
         # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
@@ -140,12 +137,8 @@ class SiteChanges:
 
     def chance(self, record: PageRecord) -> float:
         """Return the chance that a never-crawled URL of the site has a page."""
-        site = self.first.get(_SITE)
-        if site is None or site.lived == site.made:
-            return 1.0
-        name = _class_of(record, self.first)
-        own = FirstFetches() if name is None else self.first.get(name, FirstFetches())
-        return own.chance(site.chance())
+        first = self.first
+        return 1.0 if first.all_lived else first.chance(_class_of(record, first.counts))
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
         """Return a factor, from 0 to 1, for the weight of a never-crawled queue that begins with `record`."""
@@ -153,14 +146,6 @@ class SiteChanges:
         if price is None or chance == 1.0:
             return 1.0
         return part_of_share(chance, change_s=self.prior(believed).interval, price_s=price)
-
-    def _count_first(self, record: PageRecord, *, lived: bool) -> None:
-        for name in (_SITE, _class_of(record, self.first)):
-            if name is not None:
-                counts = self.first.get(name)
-                if counts is None:
-                    counts = self.first[name] = FirstFetches()
-                counts.count(lived=lived)
 
     def _wait_of_gone(self, page: PageRecord, *, gone_s: float, price: float | None, believed: Prior) -> float:
         """Return the seconds between two requests of a gone page, from one to `LONGEST` periods.
