@@ -18,7 +18,6 @@ def test_a_url_has_a_page_until_dead_ones_are_found() -> None:
     assert FirstFetches().chance(None) == 1.0
     assert counted(9, 0).chance(None) == 1.0
     assert counted(0, 4).chance(None) == pytest.approx(0.5)
-    assert [counts.all_lived for counts in (FirstFetches(), counted(300, 0), counted(300, 1))] == [True, True, False]
 
 
 def test_a_class_without_fetches_has_the_chance_of_its_site() -> None:
@@ -31,15 +30,14 @@ def test_a_class_without_fetches_has_the_chance_of_its_site() -> None:
 
 def test_old_fetches_fade() -> None:
     counts = counted(1000, 1000)
-    assert counts.counts[""][0] <= MOST
+    assert counts[""][0] <= MOST
     assert counts.chance(None) < 0.1
 
 
 def test_what_is_stored_of_a_site_is_continued() -> None:
     counts = FirstFetches([("", (3.0, 2.0)), ("link /a/", (1.0, 0.0))])
-    assert not counts.all_lived
     counts.count("link /a/", lived=True)
-    assert counts.counts == {"": (4.0, 3.0), "link /a/": (2.0, 1.0)}
+    assert counts == {"": (4.0, 3.0), "link /a/": (2.0, 1.0)}
 
 
 def test_a_probably_dead_url_gets_a_part_of_its_share_as_its_saving_is_below_the_price() -> None:

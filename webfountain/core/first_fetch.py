@@ -12,49 +12,36 @@ Source: the mean of a beta distribution; its use is ours.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = ["FirstFetches", "part_of_share"]
+__all__ = ["SITE", "UNFETCHED", "FirstFetches", "part_of_share"]
 
 PRIOR_FETCHES: Final = 4.0
 """The prior chance counts as much as this many first fetches."""
 MOST: Final = 200.0
 """If a site has more first fetches than this, older ones lose weight."""
-_SITE: Final = ""
+SITE: Final = ""
 """Name of the class that contains all URLs of the site."""
-_NONE: Final = (0.0, 0.0)
+UNFETCHED: Final = (0.0, 0.0)
 
 
-class FirstFetches:
-    """Results of the first fetches of a site, by class of its URLs.
-
-    `counts` has, for each class, the number of first fetches, and how many of them found a page. `all_lived` is True if
-    all of the site's first fetches found a page.
+class FirstFetches(dict[str, tuple[float, float]]):
+    """Results of a site's first fetches: for each class of its URLs, the number of first fetches, and how many of them
+    found a page.
     """
-
-    __slots__ = ("all_lived", "counts")
-
-    def __init__(self, counts: Iterable[tuple[str, tuple[float, float]]] = ()) -> None:
-        self.counts = dict(counts)
-        made, found = self.counts.get(_SITE, _NONE)
-        self.all_lived = found == made
 
     def count(self, name: str | None, *, lived: bool) -> None:
         """Count one more first fetch, of a URL of the class `name`. If `name` is None, only the site counts it."""
-        for each in (_SITE,) if name is None else (_SITE, name):
-            made, found = self.counts.get(each, _NONE)
+        for each in (SITE,) if name is None else (SITE, name):
+            made, found = self.get(each, UNFETCHED)
             made, found = made + 1.0, found + lived
-            self.counts[each] = (made, found) if made <= MOST else (MOST, found * MOST / made)
-        self.all_lived = self.all_lived and lived
+            self[each] = (made, found) if made <= MOST else (MOST, found * MOST / made)
 
     def chance(self, name: str | None) -> float:
         """Return the chance that a URL of the class `name` has a page; before any fetch, the chance is 1."""
         chance = 1.0
-        for each in (_SITE,) if name is None else (_SITE, name):
-            made, found = self.counts.get(each, _NONE)
+        for each in (SITE,) if name is None else (SITE, name):
+            made, found = self.get(each, UNFETCHED)
             chance = (found + PRIOR_FETCHES * chance) / (made + PRIOR_FETCHES)
         return chance
 

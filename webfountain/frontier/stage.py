@@ -89,6 +89,9 @@ class Stage:
         del visits
         return judged
 
+    def redirected(self, visits: Sequence[Visit]) -> None:
+        """Save what was learned from redirects, before their pages are settled."""
+
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
         """Save what was learned from the fetched pages, after their copies are written and before their links are
         discovered.
@@ -168,6 +171,7 @@ class Stages:
     def __init__(self, stages: Sequence[Stage]) -> None:
         self.lost = methods_at(stages, Stage.lost)
         self.judge = methods_at(stages, Stage.judge)
+        self.redirected = methods_at(stages, Stage.redirected)
         self.visited = methods_at(stages, Stage.visited)
         self.settling = methods_at(stages, Stage.settling)
         self.discover_more = methods_at(stages, Stage.discover_more)

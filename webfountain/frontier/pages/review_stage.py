@@ -49,6 +49,8 @@ class ReviewStage(Stage):
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
         """Pass switched pages to the review, which moves the pages that were discovered through them."""
         del judged
+        if not self._judge.policies.switches:
+            return
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]
         switched += review.note([(old.policy, new) for old, new in pairs if old.state == "never-crawled"], at=at)

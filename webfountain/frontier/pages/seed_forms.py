@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.batch import Batch
-    from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.visit import Visit
     from webfountain.policy.judge import Judge
     from webfountain.records import SiteLease
@@ -40,15 +39,14 @@ class SeedForms(Stage):
         self._judge = judge
         self._lines = 0
 
-    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+    def redirected(self, visits: Sequence[Visit]) -> None:
         """Store and log the sites to which seeds redirect."""
-        del judged, at
         if forms := {visit.form: visit.fetch.site for visit in visits if visit.form is not None}:
             keep_forms(self._board, forms)
         for visit in visits:
             if visit.form is not None:
                 self._say("The seed %s redirects to %s, so %s is in scope", visit, visit.form)
-            elif visit.kind == "redirected" and not visit.reading.links and _is_new_seed(visit):
+            elif not visit.reading.links and _is_new_seed(visit):
                 refused = next(iter(visit.reading.refused), "").removeprefix("judge/").replace("_", " ")
                 self._say(
                     "The seed %s redirects to %s, which is refused (%s). To crawl it, add it as a seed", visit, refused

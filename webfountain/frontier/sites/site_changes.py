@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.core.change_rate import Prior
-from webfountain.core.first_fetch import FirstFetches, part_of_share
+from webfountain.core.first_fetch import SITE, UNFETCHED, FirstFetches, part_of_share
 from webfountain.core.return_time import (
     CAME_BACK,
     LONGEST,
@@ -78,7 +78,7 @@ class SiteChanges:
             unborn=self.returned.urls,
             unborn_asked=self.returned.asked,
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
-            first_fetches=tuple(self.first.counts.items()),
+            first_fetches=tuple(self.first.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
@@ -105,7 +105,7 @@ class SiteChanges:
         elif visit.kind == "gone" and before.digest is None:
             self.returned = self.returned._replace(urls=self.returned.urls + 1)
         if before.state == "never-crawled" and is_shown:
-            self.first.count(_class_of(before, self.first.counts), lived=visit.kind != "gone")
+            self.first.count(_class_of(before, self.first), lived=visit.kind != "gone")
         if visit.kind != "gone":
             return visit
         # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
@@ -137,8 +137,8 @@ class SiteChanges:
 
     def chance(self, record: PageRecord) -> float:
         """Return the chance that a never-crawled URL of the site has a page."""
-        first = self.first
-        return 1.0 if first.all_lived else first.chance(_class_of(record, first.counts))
+        made, lived = self.first.get(SITE, UNFETCHED)
+        return 1.0 if lived == made else self.first.chance(_class_of(record, self.first))
 
     def part_of_share(self, record: PageRecord, *, price: float | None, believed: Prior) -> float:
         """Return a factor, from 0 to 1, for the weight of a never-crawled queue that begins with `record`."""

@@ -118,20 +118,21 @@ class Takedowns:
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store
         self._copies = copies
-        self._any = False
+        self.happened = False
+        """True if pages were removed from the store."""
 
     def note(self) -> None:
         """Record that pages were removed from the store."""
-        self._any = True
+        self.happened = True
 
     def erase(self, barred: Sequence[ForgetNote]) -> None:
         """Remove this process's copies of pages that another process removed from the store."""
-        self._any = True
+        self.happened = True
         self._copies.erase(barred)
 
     def holds(self, lease: Lease) -> bool:
         """Return whether a leased page was removed from the store."""
-        return self._any and self._store.pages.get(lease.site, lease.key) is None
+        return self._store.pages.get(lease.site, lease.key) is None
 
 
 class DiskRoom(Stage):

@@ -225,7 +225,9 @@ class Settlement:
         """Settle the ended leases of a batch, and save data about their sites in the same call to the store."""
         if batch.answers:
             act_on(batch.answers, self._copies.record, result)
-        kept = [ended for ended in batch.ended if ended.visit is None or not self._takedowns.holds(ended.lease)]
+        kept = batch.ended
+        if self._takedowns.happened:
+            kept = [ended for ended in kept if ended.visit is None or not self._takedowns.holds(ended.lease)]
         if kept:
             act_on(kept, partial(self._settle, batch, result), result, partial(self._fail, batch, result))
         else:
@@ -255,6 +257,9 @@ class Settlement:
         judged: Sequence[JudgedVisit] = [JudgedVisit(visit.record, visit.reading.links) for visit in visits]
         for judge in self._stages.judge:
             judged = judge(visits, judged)
+        if moved := [visit for visit in visits if visit.kind == "redirected"]:
+            for redirected in self._stages.redirected:
+                redirected(moved)
         for visited in self._stages.visited:
             visited(visits, judged, at)
         return judged
