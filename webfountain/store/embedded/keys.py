@@ -56,6 +56,7 @@ __all__ = [
     "arrival_of",
     "due_key",
     "is_record",
+    "lane_of",
     "never_suffix",
     "number",
     "pack_links",
@@ -188,6 +189,11 @@ def place_of(text: bytes) -> int:
 def arrival_of(entry: bytes) -> int:
     """Return the arrival number in the key of a never-crawled queue entry."""
     return place_of(entry)
+
+
+def lane_of(entry: bytes) -> int:
+    """Return the lane in the key of a never-crawled queue entry."""
+    return entry[_LANE_AT]
 
 
 def never_suffix(lane: int, arrival: int) -> bytes:

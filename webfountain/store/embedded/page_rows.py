@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from webfountain.store.codec import decode_page, encode_page
 from webfountain.store.embedded.keys import (
     BAR,
@@ -14,7 +16,9 @@ from webfountain.store.embedded.keys import (
     NEVER,
     PAGE,
     after,
+    arrival_of,
     is_record,
+    lane_of,
     never_suffix,
     pack_links,
     pack_waiting,
@@ -131,6 +135,31 @@ class PageRows:
             batch.put(entry, waiting)
         batch.put(PAGE + sid + key, value)
         return entry
+
+    def regrade(
+        self, batch: WriteBatch, site: str, places: Sequence[PagePlace], importances: Sequence[float]
+    ) -> list[bytes]:
+        """Move waiting pages to the lanes of their new importances; return the new queue entries, in ascending order.
+
+        A page that stays in its lane is not written.
+        """
+        prefix = NEVER + site_id(site)
+        pages = PAGE + prefix[1:]
+        pointers: list[tuple[bytes, bytes]] = []
+        entries: list[tuple[bytes, bytes]] = []
+        for place, importance in zip(places, importances, strict=True):
+            lane = class_of(importance)
+            if lane != lane_of(place.entry):
+                suffix = never_suffix(lane, arrival_of(place.entry))
+                record = msgspec.structs.replace(place.record, importance=importance)
+                pointers.append((pages + place.key, pointer(suffix)))
+                entries.append((prefix + suffix, pack_waiting(site, place.key, record)))
+                batch.delete(place.entry)
+        put = batch.put
+        entries.sort()
+        for key, value in (*entries, *sorted(pointers)):  # sorted, see `put_new`
+            put(key, value)
+        return [entry for entry, _ in entries]
 
     def remove(self, batch: WriteBatch, place: PagePlace) -> None:
         """Delete a page and its queue entry."""

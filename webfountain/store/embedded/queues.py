@@ -13,10 +13,10 @@ from webfountain.records import DiscoverResult, SettleResult
 from webfountain.store.answers import LeaseBatch, ReassignResult, RegradeResult
 from webfountain.store.change_log import check_settled
 from webfountain.store.codec import first_record
-from webfountain.store.embedded.keys import CLOCK, arrival_of, pack_time, site_id
+from webfountain.store.embedded.keys import CLOCK, arrival_of, lane_of, pack_time, site_id
 from webfountain.store.embedded.page_rows import PagePlace
 from webfountain.store.embedded.site_rows import BARRED_SITE, EPOCH_AT
-from webfountain.store.lanes import AT_ONCE, class_of
+from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -223,7 +223,7 @@ class EmbeddedQueues:
         with self._steps.begin() as batch:
             entries = active.queues.after(self._steps.sites.notes.regraded(site, epoch), n)
             places = [PagePlace(site, one.key, one.entry, one.record) for one in entries if one.record is not None]
-            moved = self._reweigh(batch, places, importance)
+            moved = self._reweigh(batch, active, site, places, importance)
             done = len(entries) < n
             if done:
                 self._steps.sites.end_regrade(batch, site, row, epoch)
@@ -235,7 +235,8 @@ class EmbeddedQueues:
         """Move never-crawled URLs to the lanes of their classes, by two multi-gets and three writes per URL that
         moves.
         """
-        if self._steps.leases.under(lease) is None:
+        active = self._steps.leases.under(lease)
+        if active is None:
             return None
         with self._steps.begin() as batch:
             places = [
@@ -243,7 +244,7 @@ class EmbeddedQueues:
                 for place in self._steps.free(lease.site, keys)
                 if place.record.state == "never-crawled" and place.record.immediate is None
             ]
-            return self._reweigh(batch, places, importance)
+            return self._reweigh(batch, active, lease.site, places, importance)
 
     # ---------------------------------------------------------------- private
 
@@ -291,18 +292,13 @@ class EmbeddedQueues:
         return list(ended.values())
 
     def _reweigh(
-        self,
-        batch: WriteBatch,
-        places: Sequence[PagePlace],
-        importance: ImportanceOf,
+        self, batch: WriteBatch, active: LeasedSite, site: str, places: Sequence[PagePlace], importance: ImportanceOf
     ) -> int:
-        moved = 0
-        for place, value in zip(places, importance([place.record for place in places]), strict=True):
-            if class_of(value) != class_of(place.record.importance):
-                record = msgspec.structs.replace(place.record, importance=value)
-                self._steps.move(batch, place, record, arrival=_turn_of(place))
-                moved += 1
-        return moved
+        made = importance([place.record for place in places])
+        entries = self._steps.pages.regrade(batch, site, places, made)
+        for entry in {lane_of(entry): entry for entry in reversed(entries)}.values():  # the first entry of each lane
+            active.queues.note(entry)  # before the write: if that fails, the lane's front is too early, without harm
+        return len(entries)
 
 
 def _is_later(record: PageRecord, due: float) -> bool:
