@@ -114,7 +114,8 @@ class Reckoner:
 
     def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
         """Compute the rankings of the sites that may have a page whose urgency reaches the price."""
-        stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
+        pause = self._pace.pause_s
+        stale = [site for site in sites if site.is_stale(price, at, pause)]
         for group in _groups([site for site in stale if site.observed], at):
             self._learn(group)
             group.reckon(price, rest_s=self._pace.rest_s)

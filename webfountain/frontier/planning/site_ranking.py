@@ -112,7 +112,7 @@ class SiteRanking:
     @property
     def is_known(self) -> bool:
         """True if the urgencies of all pages have been computed."""
-        return len(self.worth) == len(self)
+        return len(self.worth) == len(self.candidate_since)
 
     @property
     def has_grown(self) -> bool:
@@ -178,10 +178,10 @@ class SiteRanking:
         return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
 
     def _worthy(self, price: float) -> Ints:
-        pages = np.flatnonzero(self.worth >= price)
-        if len(pages) and self.waits:
-            pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
-        return pages
+        worthy = self.worth >= price
+        if len(worthy) and self.waits:
+            worthy[np.fromiter(self.waits, dtype=np.int64)] = False
+        return np.asarray(worthy.nonzero()[0])
 
     def demand(self, price: float, fetched_by: float) -> int:
         """Return how many pages are due or urgent enough to be made due. Pages that were fetched after `fetched_by` do

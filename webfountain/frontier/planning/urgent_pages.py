@@ -228,7 +228,8 @@ class UrgentPages:
         self.reckon(dict.fromkeys([*names, *self._should_learn(changed, at)]), price, at)
 
     def _should_learn(self, names: Iterable[str], at: float) -> list[str]:
-        return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
+        pause = self.pace.pause_s
+        return [name for name in names if self.sites.active[name].should_learn(at, pause)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
         """Make urgent pages of active sites due. `rooms` maps each site to the maximum number of its pages.

@@ -336,7 +336,7 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
     try:
         stored = msgspec.msgpack.decode(data, type=_SavedSite)
         believed = stored.believed
-        own = terms.rounded()._replace(interval=stored.interval)
+        own = terms._replace(interval=stored.interval)
         known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
     except ValueError:
         return None, believed
