@@ -48,6 +48,9 @@ all other fetches.
 """
 _TINY: Final = 1e-9
 
+_NO_STATE: Final = np.zeros(0, dtype=np.uint8)
+_NO_CHANCE: Final = np.zeros(0, dtype=np.float32)
+
 
 class _OddsRatio(NamedTuple):
     """An estimate of the factor by which a date, or the lack of a later date, changes the odds that a page has
@@ -78,10 +81,10 @@ class PageDates:
     __slots__ = ("_chance", "_dated", "_listed", "_state")
 
     def __init__(self, state: bytes = b"", counts: Sequence[float] = ()) -> None:
-        self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
+        self._state = np.frombuffer(bytearray(state), dtype=np.uint8) if state else _NO_STATE
         counts = counts if len(counts) == len(FIRST) else FIRST  # an earlier version kept five other counts
         self._dated, self._listed = _OddsRatio(*counts[:2]), _OddsRatio(*counts[2:])
-        self._chance = np.zeros(len(self._state), dtype=np.float32)
+        self._chance = np.zeros(len(self._state), dtype=np.float32) if state else _NO_CHANCE
         """(pages,) probability that each page has changed, judged only by its past fetches."""
 
     def __bool__(self) -> bool:

@@ -23,6 +23,9 @@ KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
 """When the unsorted keys take more than this many bytes, all keys are sorted for fast search."""
 
+_NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
+_NO_NUMBERS: Final = np.zeros(0, dtype=np.int32)
+
 
 class PageNumbers:
     """The keys of a site's pages, by number."""
@@ -31,8 +34,8 @@ class PageNumbers:
 
     def __init__(self, keys: bytes) -> None:
         self.keys = keys
-        self._sorted = np.zeros(0, dtype=np.uint64)  # the first keys, in order
-        self._numbers = np.zeros(0, dtype=np.int32)  # the number of each of these
+        self._sorted = _NO_KEYS  # the first keys, in order
+        self._numbers = _NO_NUMBERS  # the number of each of these
 
     def __len__(self) -> int:
         return len(self.keys) // KEY_BYTES

@@ -33,6 +33,8 @@ of the price.
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
 """For each of these shares of the price, a ranking contains the time when a page may first reach the share."""
 
+_NO_WORTH: Final = np.zeros(0)
+
 
 class SiteRanking:
     """The urgencies of one site's pages, by number."""
@@ -73,7 +75,7 @@ class SiteRanking:
         """The dates of pages in sitemaps and feeds, and how reliable they are."""
         self.waits: dict[int, float] = {}
         """For each page that is due but not yet fetched, the time when it was made due, oldest first."""
-        self.worth = np.zeros(0)
+        self.worth = _NO_WORTH
         """The urgency of each page, in seconds."""
         self.best, self.most = most, most
         """`best` is an upper bound of all urgencies. `most` is the highest urgency among the pages that are not due."""
