@@ -306,6 +306,7 @@ class FrontierAssembly:
             hand=min(self._config.hand, most_ahead),
             largest_hand=most_ahead,
             believed=Prior(PRIOR_PERIODS * cycle.period_s),
+            fastest_s=cycle.fastest_s,
             patient=self._recrawl,
             obey_robots=self._obeys_robots,
             importance=self._importance,

@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from webfountain.core.change_rate import Prior
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import content_type
@@ -197,7 +196,7 @@ class _Visitor:
         url = f"{site}/{page}"
         record = self._records.get(url, PageRecord(url))
         fetch = Fetch(1, "page", url, site, "192.0.2.1", Lease(LeaseId(site, 1, 1), b"k", record))
-        visit = self._examiner.examine(FetchResult(fetch, at, 0.1, 200, _HEADERS, body), Prior(_DAY))
+        visit = self._examiner.examine(FetchResult(fetch, at, 0.1, 200, _HEADERS, body))
         self._bodies[url], self._records[url] = body, visit.record
         return visit.kind == "changed", visit.record.due
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.frontier.drive import collection_of
-from webfountain.core.buckets import bucket_of
-from webfountain.core.change_rate import Prior, decode
+from webfountain.core.change_rate import decode
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import ContentType
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
-PRIOR = Prior(10 * DAY)
 WORDS = " ".join(f"word{i}" for i in range(400))
 BODY = f"<title>T</title><p>{WORDS}</p>".encode()
 MINOR = BODY.replace(b"word200", b"other")
@@ -78,7 +76,7 @@ def fetched(
 def visit_of(
     record: PageRecord, status: int = 200, body: bytes = BODY, *, on: Examiner | None = None, **more: Any
 ) -> Visit:
-    return (on or examiner()).examine(fetched(record, status, body, **more), PRIOR)
+    return (on or examiner()).examine(fetched(record, status, body, **more))
 
 
 OUTCOMES: list[tuple[PageRecord, dict[str, Any], OutcomeKind, State]] = [
@@ -144,11 +142,10 @@ def test_the_error_says_why(answer: dict[str, Any], error: str | None) -> None:
     assert visit_of(PageRecord(URL), **answer).record.error == error
 
 
-def test_a_first_copy_has_the_prior_s_bucket_and_no_checks() -> None:
+def test_a_first_copy_has_no_checks() -> None:
     record = visit_of(PageRecord(URL, first_seen=7 * DAY), etag='"9"').record
     assert (record.checks, record.changes, record.last_changed) == (0, 0, None)
     assert (record.digest, record.etag, record.last_modified) == (digest_of(BODY), '"9"', None)
-    assert record.bucket == bucket_of(PRIOR.interval, DAY / 96)
     assert record.copied == 8 * DAY
 
 
@@ -160,7 +157,6 @@ def test_a_change_that_counts_is_dated_and_one_that_does_not_replaces_the_copy_a
     for record, body in ((changed, CHANGED), (minor, MINOR)):
         assert (record.digest, record.copied) == (digest_of(body), 8 * DAY)
         assert (record.etag, record.last_modified) == (None, "Tue"), "validators are those of the new copy"
-    assert changed.bucket < minor.bucket
 
 
 def test_an_unchanged_page_keeps_its_copy_and_takes_new_validators() -> None:
@@ -220,14 +216,14 @@ def test_without_the_old_text_a_new_digest_counts_as_a_change() -> None:
 def test_a_page_is_examined_at_once_unless_its_text_must_be_compared_with_the_old_copys() -> None:
     at_once = examiner().examine_at_once
     exact = examiner(rest="[change]\nmin_change = 0").examine_at_once
-    assert at_once(fetched(crawled(), body=MINOR), PRIOR) is None
+    assert at_once(fetched(crawled(), body=MINOR)) is None
     for quick, record, fields in (
         (exact, crawled(), {"body": MINOR}),
         (at_once, crawled(), {}),
         (at_once, PageRecord(URL), {}),
         (at_once, crawled(), {"status": 404}),
     ):
-        assert quick(fetched(record, **fields), PRIOR) == visit_of(
+        assert quick(fetched(record, **fields)) == visit_of(
             record, on=None if quick is at_once else examiner(rest="[change]\nmin_change = 0"), **fields
         )
 

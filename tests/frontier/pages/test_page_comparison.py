@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import collection_of
-from webfountain.core.change_rate import Prior
 from webfountain.core.noise import MAX_PARTS, decode
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
@@ -67,7 +66,7 @@ class Pages:
         record = self.records.get(url, PageRecord(url))
         fetch = Fetch(1, "page", url, SITE, "1.2.3.4", Lease(LeaseId(SITE, 1, 1), b"k", record))
         header = (("content-type", "text/html"),)
-        visit = self._examiner.examine(FetchResult(fetch, self.at, 0.1, status, header, body), Prior(DAY))
+        visit = self._examiner.examine(FetchResult(fetch, self.at, 0.1, status, header, body))
         self.records[url], self.diffs[url] = visit.record, visit.diff
         if status == 200:
             self._bodies[url] = body

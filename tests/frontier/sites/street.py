@@ -55,6 +55,7 @@ class Street:
                 hand=1,
                 largest_hand=64,
                 believed=Prior(10 * collection.cycle.period_s),
+                fastest_s=collection.cycle.fastest_s,
                 obey_robots=obey_robots,
             ),
             size=size,

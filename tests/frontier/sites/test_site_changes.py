@@ -9,15 +9,16 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.sites.street import SEVEN, Street
-from webfountain.core.change_rate import Prior
+from webfountain.core.buckets import bucket_of
+from webfountain.core.change_rate import Prior, append
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.sites.site_changes import SiteChanges
-from webfountain.records import PageRecord, SiteState
+from webfountain.frontier.visit import Visit
+from webfountain.records import Fetch, FetchResult, Lease, LeaseId, OutcomeKind, PageRecord, SiteState
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from tests.frontier.drive import Answer
-    from webfountain.records import Fetch
 
 HOME = "http://home.example"
 DAY = 86_400.0
@@ -42,6 +43,30 @@ def drive() -> Drive:
     driven = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
     driven.run(seconds=100 * DAY)
     return driven
+
+
+def visited(before: PageRecord, kind: OutcomeKind, *, state: SiteState, changed: bool = False) -> PageRecord:
+    """The record of a page after a visit ten days after the last one, on a site with this state."""
+    fetch = Fetch(1, "page", before.url, HOME, None, Lease(LeaseId(HOME, 1, 1), b"k", before))
+    history = append(before.history, 10 * DAY, changed) if kind != "new" else b""
+    checked = {"history": history, "checks": before.checks + (kind != "new"), "changes": before.changes + changed}
+    record = msgspec.structs.replace(before, state="crawled", digest="new", **checked)
+    visit = Visit(FetchResult(fetch, 20 * DAY, 0.1, 200), kind, record)
+    return SiteChanges(state).add(before, visit, price=None, believed=Prior(10 * DAY), fastest_s=DAY / 96).record
+
+
+def test_a_first_copy_has_the_bucket_of_its_site() -> None:
+    new = PageRecord(HOME, first_seen=20 * DAY)
+    assert visited(new, "new", state=SiteState()).bucket == bucket_of(10 * DAY, DAY / 96)
+    lively = SiteState(changes=98, observed_time=80 * DAY)
+    assert visited(new, "new", state=lively).bucket == bucket_of(DAY, DAY / 96)
+
+
+def test_a_page_that_changed_has_the_bucket_of_faster_pages_and_a_failed_one_keeps_its_own() -> None:
+    known = PageRecord(HOME, "crawled", digest="old", last_crawled=10 * DAY, bucket=77)
+    changed, same = (visited(known, kind, state=SiteState(), changed=kind == "changed") for kind in ("changed", "same"))
+    assert changed.bucket < same.bucket
+    assert visited(known, "failed", state=SiteState()).bucket == 77
 
 
 def test_dead_links_are_requested_ever_more_rarely(drive: Drive) -> None:

@@ -14,7 +14,6 @@ import msgspec
 
 from webfountain import urls
 from webfountain.core import change_rate
-from webfountain.core.buckets import bucket_of
 from webfountain.core.sketch import sketch
 from webfountain.core.topics import Topics
 from webfountain.formats.document import ReadError
@@ -92,53 +91,51 @@ class Examiner:
         self._logs_links = collection.ranking.every is not None
         self._pages = PageJudge(judge, topics, duplicates=duplicates, logs=self._logs_links)
         self._period = collection.cycle.period_s
-        self._fastest = collection.cycle.fastest_s
         self._diffs = collection.changes.diff
 
-    def examine(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
-        """Examine the fetch of a leased page. `prior` is the site's change rate, which is assumed for a page with a
-        short history.
+    def examine(self, fetched: FetchResult) -> Visit:
+        """Examine the fetch of a leased page.
 
         The call may take seconds: another process may have to read the body, and the old copy is on the disk.
         """
         if fetched.status != 200:
-            return self._unread(fetched, prior)
+            return self._unread(fetched)
         digest, record = digest_of(fetched.body), leased(fetched.fetch)
         if record.digest != digest:
             rules = self._judge.policies.counting[record.policy]
             document = self._document(fetched, record, rules, self._reader.read)
-            return self._read(fetched, record, digest, document, rules, prior=prior)
-        visit = self._unchanged(fetched, record, "same", prior)
+            return self._read(fetched, record, digest, document, rules)
+        visit = self._unchanged(fetched, record, "same")
         if self._unlogged(record):
             rules = self._judge.policies.counting[record.policy]
             return self._with_links(visit, self._document(fetched, record, rules, self._reader.read))
         return visit
 
-    def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
+    def examine_at_once(self, fetched: FetchResult) -> Visit | None:
         """Examine a page like `examine`, but return None if this could take more than a few milliseconds."""
         record = leased(fetched.fetch)
         rules = self._judge.policies.counting[record.policy]
         must_read_copy = record.digest is not None and is_outdated(record, rules)
         if fetched.status != 200:
-            return None if must_read_copy and fetched.status == 304 else self._unread(fetched, prior)
+            return None if must_read_copy and fetched.status == 304 else self._unread(fetched)
         digest = digest_of(fetched.body)
         if record.digest == digest:
-            return None if must_read_copy or self._unlogged(record) else self._unchanged(fetched, record, "same", prior)
+            return None if must_read_copy or self._unlogged(record) else self._unchanged(fetched, record, "same")
         is_compared = rules.min_change > 0 or rules.by_lines or self._diffs or record.counted
         if record.digest is not None and is_compared:
             return None  # it must be compared with the old copy
         document = self._document(fetched, record, rules, self._reader.read_at_once)
-        return None if document is None else self._read(fetched, record, digest, document, rules, prior=prior)
+        return None if document is None else self._read(fetched, record, digest, document, rules)
 
     def unreadable(self, fetched: FetchResult, error: Unreadable) -> Visit:
         """Return the visit for a page that could not be examined."""
         return self._without_copy(fetched, "failed", error)
 
-    def _unread(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit:
+    def _unread(self, fetched: FetchResult) -> Visit:
         """Return the visit for an error, or for an answer with any status but 200."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
-            return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
+            return self._unchanged(fetched, leased(fetched.fetch), "not_modified")
         if status in _REDIRECTS:
             return self._redirected(fetched)
         if status in _GONE:
@@ -152,8 +149,6 @@ class Examiner:
         digest: str,
         document: Document,
         rules: CountingRules,
-        *,
-        prior: change_rate.Prior,
     ) -> Visit:
         """Return the visit for a page whose new body has been read."""
         if document.error is not None:
@@ -161,14 +156,13 @@ class Examiner:
         record, reading = self._pages.judged(fetched, document, record)
         self._count_visit(fetched)
         if record.digest is None:
-            bucket = bucket_of(prior.interval, self._fastest)
             counted = counted_digest(document, rules) if rules.by_lines else b""
-            new = self._copied(record, fetched, digest, document, rules, kind="new", bucket=bucket, counted=counted)
+            new = self._copied(record, fetched, digest, document, rules, kind="new", counted=counted)
             return Visit(fetched, "new", new, reading)
         (outcome, resemblance), diff, counted, noise, due = self._comparison.compare(
             record, fetched, digest, document, rules
         )
-        checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
+        checked = _checked(record, fetched.at, changed=outcome == "changed")
         checked |= {"counted": counted, "noise": noise, "due": due}
         copied = self._copied(record, fetched, digest, document, rules, kind=outcome, **checked)
         return Visit(fetched, outcome, copied, reading, _since(record, fetched.at), resemblance, diff)
@@ -200,10 +194,8 @@ class Examiner:
             **changes,
         )
 
-    def _unchanged(
-        self, fetched: FetchResult, record: PageRecord, kind: OutcomeKind, prior: change_rate.Prior
-    ) -> Visit:
-        checked = self._checked(record, fetched.at, prior, changed=False)
+    def _unchanged(self, fetched: FetchResult, record: PageRecord, kind: OutcomeKind) -> Visit:
+        checked = _checked(record, fetched.at, changed=False)
         # A 304 may carry new validators (RFC 9110 section 15.4.5). Missing ones keep their old values.
         headers = _headers_of(fetched)
         validators = {
@@ -228,20 +220,6 @@ class Examiner:
         if visit.record.duplicate_of is not None:
             reading = msgspec.structs.replace(reading, links=(), unfollowed=reading.unfollowed + reading.links)
         return msgspec.structs.replace(visit, reading=reading)
-
-    def _checked(self, record: PageRecord, at: float, prior: change_rate.Prior, *, changed: bool) -> dict[str, Any]:
-        """Return the fields of the record that change with each check, such as the history and the bucket byte."""
-        history = change_rate.append(record.history, _since(record, at), changed)
-        checks, changes = record.checks + 1, record.changes + changed
-        totals = change_rate.Totals(checks, changes, at - record.first_seen)
-        interval = change_rate.estimate_interval(history, totals=totals, prior=prior)
-        return {
-            "history": history,
-            "checks": checks,
-            "changes": changes,
-            "bucket": bucket_of(interval, self._fastest),
-            "last_changed": at if changed else record.last_changed,
-        }
 
     def _redirected(self, fetched: FetchResult) -> Visit:
         """Return the visit of a redirect: a link to the target, and the record of the redirecting page."""
@@ -340,6 +318,16 @@ def _is_conditional(fetch: Fetch) -> bool:
 def _since(record: PageRecord, at: float) -> float:
     """Return the seconds since the page was last crawled successfully."""
     return at - (record.last_crawled if record.last_crawled is not None else at)
+
+
+def _checked(record: PageRecord, at: float, *, changed: bool) -> dict[str, Any]:
+    """Return the fields of a record that change with each check, such as the history."""
+    return {
+        "history": change_rate.append(record.history, _since(record, at), changed),
+        "checks": record.checks + 1,
+        "changes": record.changes + changed,
+        "last_changed": at if changed else record.last_changed,
+    }
 
 
 def _crawled(record: PageRecord, fetched: FetchResult, kind: OutcomeKind, **changes: Any) -> PageRecord:

@@ -110,7 +110,7 @@ class GuardedExaminer:
             return self._examiner.unreadable(fetched, "crashed")
         try:
             with self._suspects.examining(url):
-                return self._examiner.examine(fetched, self._sites.prior(fetched.fetch.site))
+                return self._examiner.examine(fetched)
         except Exception as error:
             return self._broken(fetched, error)
 
@@ -121,7 +121,7 @@ class GuardedExaminer:
             return None
         try:
             with self._suspects.examining(url):
-                return self._examiner.examine_at_once(fetched, self._sites.prior(fetched.fetch.site))
+                return self._examiner.examine_at_once(fetched)
         except Exception as error:
             return self._broken(fetched, error)
 

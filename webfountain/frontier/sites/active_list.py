@@ -32,7 +32,6 @@ from webfountain.store.answers import ParkRequest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.domain_shares import DomainShares
@@ -80,11 +79,6 @@ class ActiveList:
         self.departures = Departures(*parts, flights=self.flights, lending=self.lending, shared=others is not None)
         claims = NoClaims() if others is None else AddressClaims(*parts, departures=self.departures, others=others)
         self.claims: AddressClaims | NoClaims = claims
-
-    def prior(self, name: str) -> Prior:
-        """Return the assumed mean change interval of a site's pages."""
-        site = self.sites.by_name.get(name)
-        return self._context.believed if site is None else site.changes.prior(self._context.believed)
 
     # ------------------------------------------------------------ who joins
 

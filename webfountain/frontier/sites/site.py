@@ -277,8 +277,9 @@ class ActiveSite:
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
             return False
-        price = self._context.follower.schedule.price
-        visit = self.changes.add(lease.record, visit, price=price, believed=self._context.believed)
+        context = self._context
+        price, believed, fastest_s = context.follower.schedule.price, context.believed, context.fastest_s
+        visit = self.changes.add(lease.record, visit, price=price, believed=believed, fastest_s=fastest_s)
         self.pages.settle(lease, visit, batch)
         if visit.record.error == _TOO_SLOW_TO_READ:
             self.standing.slow_page(batch.at)

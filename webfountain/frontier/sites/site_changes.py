@@ -1,8 +1,9 @@
 """Count a site's page changes, first fetches of URLs, and gone pages that returned.
 
-The examiner assumes the site's change rate for a page with a short history. A gone page is requested again sooner if
-gone pages of the site often returned and fetches are cheap (`core.return_time`). The hand of a site sorts and weights
-never-crawled URLs by the chance that they have a page (`core.first_fetch`).
+The site's change rate is assumed for a page with a short history, and decides the page's bucket together with the
+history. A gone page is requested again sooner if gone pages of the site often returned and fetches are cheap
+(`core.return_time`). The hand of a site sorts and weights never-crawled URLs by the chance that they have a page
+(`core.first_fetch`).
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.core.change_rate import Prior
+from webfountain.core.buckets import bucket_of
+from webfountain.core.change_rate import Prior, Totals, estimate_interval
 from webfountain.core.first_fetch import SITE, UNFETCHED, FirstFetches, part_of_share
 from webfountain.core.return_time import (
     CAME_BACK,
@@ -23,6 +25,7 @@ from webfountain.core.return_time import (
 )
 from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
 from webfountain.policy.provenance import arrival_of
+from webfountain.records import ANSWERED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -81,14 +84,15 @@ class SiteChanges:
             first_fetches=tuple(self.first.items()),
         )
 
-    def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
-        """Count the visit to a page; `before` is the page's record before the visit. If the page is gone, return the
-        visit with the next due time; otherwise, return the visit unchanged.
+    def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior, fastest_s: float) -> Visit:
+        """Count the visit to a page; `before` is the page's record before the visit. Return the visit with the bucket
+        of a crawled page, or with the due time of a gone page.
 
         A fetch is worthwhile if it saves at least `price` seconds in which copies are outdated. If `price` is None, the
         price of an average page of the site is used. `believed` is the change interval that is assumed before any
-        observation.
+        observation. `fastest_s` is the change interval of bucket 0.
         """
+        bucket = self._bucket(before, visit, believed, fastest_s)
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
             self.observed_s += visit.observed_time
@@ -107,13 +111,26 @@ class SiteChanges:
         if before.state == "never-crawled" and is_shown:
             self.first.count(_class_of(before, self.first), lived=visit.kind != "gone")
         if visit.kind != "gone":
-            return visit
+            if bucket == visit.record.bucket:
+                return visit
+            return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, bucket=bucket))
         # The waits of a gone page grow about evenly, so their sum is half of the last wait times their number.
         at, gone_s = visit.fetched.at, 0.0
         if before.state == "gone" and before.last_crawled is not None:
             gone_s = (at - before.last_crawled) * (before.failures + 1) / 2
         due = at + self._wait_of_gone(before, gone_s=gone_s, price=price, believed=believed)
         return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
+
+    def _bucket(self, before: PageRecord, visit: Visit, believed: Prior, fastest_s: float) -> int:
+        """Return the bucket byte of a visited page."""
+        record = visit.record
+        if visit.kind not in ANSWERED:
+            return record.bucket
+        prior = self.prior(believed)
+        if before.digest is None:
+            return bucket_of(prior.interval, fastest_s)
+        totals = Totals(record.checks, record.changes, visit.fetched.at - record.first_seen)
+        return bucket_of(estimate_interval(record.history, totals=totals, prior=prior), fastest_s)
 
     def puts_off_until(self, record: PageRecord, *, at: float, price: float | None, believed: Prior) -> float | None:
         """Return the time until which a due page is put off, or None if the page may be requested now.

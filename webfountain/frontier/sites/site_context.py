@@ -34,6 +34,7 @@ class SiteContext:
     - `ignores_robots`: whether another project's stored request is exempt from robots.txt.
     - `numbers`: numbers of the fetches.
     - `believed`: assumed mean change interval of pages without observations.
+    - `fastest_s`: mean change interval of bucket 0.
     - `keeps_answers`: whether robots.txt files and sitemaps are archived.
     """
 
@@ -48,6 +49,7 @@ class SiteContext:
     hand: int
     largest_hand: int
     believed: Prior
+    fastest_s: float
     patient: bool = True
     obey_robots: bool = True
     importance: LiveImportance | None = None
