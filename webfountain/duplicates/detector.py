@@ -36,7 +36,6 @@ from webfountain.duplicates.index import IndexedPage, Match
 from webfountain.duplicates.mirrors import Mirrors
 from webfountain.duplicates.page_records import digest_number, number_of
 from webfountain.duplicates.precedence import Precedence
-from webfountain.frontier.pages.examiner import JudgedVisit
 from webfountain.frontier.planning.plan import bounds_of
 from webfountain.records import ANSWERED, COPIED, Outcome
 from webfountain.store.change_log import is_held
@@ -101,13 +100,13 @@ class DuplicateDetector:
 
     # ------------------------------------------------------------ mirrors
 
-    def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
+    def judge(self, visits: Sequence[Visit]) -> tuple[list[Visit], list[str]]:
         """Return the visits, with duplicates marked, and the URLs of representatives that a better page replaced. The
         caller must request a new fetch of the replaced representatives.
         """
         self._texts.clear()
         self._held.clear()
-        judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
+        judged = [_without_pointer(visit) for visit in visits]
         asked: list[tuple[int, IndexedPage]] = []
         unread = [visit.record.url for visit in visits if visit.kind in _UNREAD and visit.record.duplicate_of is None]
         known = dict(zip(unread, self._index.known(unread), strict=True))
@@ -315,12 +314,16 @@ class DuplicateDetector:
             self._held[url] = None if record is None or not is_held(record) or record.digest is None else record
         return self._held[url]
 
-    def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> JudgedVisit:
-        """Return the record of a duplicate with the links to follow."""
-        due = visit.fetched.at + self._revisit_s
+    def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> Visit:
+        """Return the visit of a duplicate. Of its links, only few are followed."""
+        due, reading = visit.fetched.at + self._revisit_s, visit.reading
         record = msgspec.structs.replace(visit.record, duplicate_of=url, due=due)
-        named = [link for link in visit.reading.links if link.url == canonical]
-        return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
+        named = [link for link in reading.links if link.url == canonical]
+        links = (*named, *(link for link in self._own_links(visit, url) if link.url != canonical))
+        followed = {link.key for link in links}
+        unfollowed = tuple(link for link in reading.links if link.key not in followed)
+        reading = msgspec.structs.replace(reading, links=links, unfollowed=reading.unfollowed + unfollowed)
+        return msgspec.structs.replace(visit, record=record, reading=reading)
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
         """Return the links of a duplicate to pages of its own site that the representative's site lacks. Of the
@@ -371,12 +374,11 @@ def _digest(record: PageRecord) -> int | None:
     return None if record.digest is None else digest_number(record.digest)
 
 
-def _without_pointer(visit: Visit) -> PageRecord:
-    """Return the record of a visit; if the visit did not fail, clear `duplicate_of` in the record."""
-    record = visit.record
-    if record.duplicate_of is None or visit.kind == "failed":
-        return record
-    return msgspec.structs.replace(record, duplicate_of=None)
+def _without_pointer(visit: Visit) -> Visit:
+    """Return a visit; if it did not fail, clear `duplicate_of` in its record."""
+    if visit.record.duplicate_of is None or visit.kind == "failed":
+        return visit
+    return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, duplicate_of=None))
 
 
 def detector_of(

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from webfountain.duplicates.detector import DuplicateDetector
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.visit import Visit
     from webfountain.policy.collection import Collection
     from webfountain.records import Lease
@@ -32,8 +31,7 @@ class DetectorStage(Stage):
         self._store = store
         self._outranked: list[str] = []  # representatives to fetch again once the batch is settled
 
-    def judge(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit]) -> Sequence[JudgedVisit]:
-        del judged  # no earlier stage changes it
+    def judge(self, visits: Sequence[Visit]) -> Sequence[Visit]:
         found, outranked = self._detector.judge(visits)
         self._outranked += outranked
         return found

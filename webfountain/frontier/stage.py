@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.visit import Visit
     from webfountain.policy.collection import Collection
     from webfountain.records import Lease, Outcome, SiteLease
@@ -84,15 +83,14 @@ class Stage:
 
     # ---------------------------------------------- visits, before they are settled
 
-    def judge(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit]) -> Sequence[JudgedVisit]:
-        """For each visit, return the record to settle and the links to follow."""
-        del visits
-        return judged
+    def judge(self, visits: Sequence[Visit]) -> Sequence[Visit]:
+        """Return the visits, each with the record to settle and with the links to follow."""
+        return visits
 
     def redirected(self, visits: Sequence[Visit]) -> None:
         """Save what was learned from redirects, before their pages are settled."""
 
-    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+    def visited(self, visits: Sequence[Visit], at: float) -> None:
         """Save what was learned from the fetched pages, after their copies are written and before their links are
         discovered.
         """

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.visit import Visit
     from webfountain.ranking.link_importance import LiveImportance
-    from webfountain.records import Link, SiteLease
+    from webfountain.records import SiteLease
     from webfountain.store.answers import Statistics
     from webfountain.store.contract import FrontierStore
 
@@ -44,11 +43,10 @@ class ImportanceStage(Stage):
         for site in sites:
             self._graded.pop(site, None)
 
-    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+    def visited(self, visits: Sequence[Visit], at: float) -> None:
         """Log the links of fetched pages, and increase the importance of the linked pages."""
         del at
-        pairs = zip(visits, judged, strict=True)
-        self._importance.record([_linked(visit, each.links) for visit, each in pairs if _has_links(visit)])
+        self._importance.record([_linked(visit) for visit in visits if _has_links(visit)])
 
     def before_park(self, batch: Batch) -> None:
         self.lost([parked.lease.site for parked in batch.parked])
@@ -107,12 +105,9 @@ def _has_links(visit: Visit) -> bool:
     return visit.kind in _LINKING or (visit.kind == "same" and visit.reading is not NOTHING)
 
 
-def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
-    again = leased(visit.fetch).last_crawled is not None
-    redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
-    if len(links) < len(reading.links):  # the page repeats another page
-        followed = {link.key for link in links}
-        unfollowed += tuple(link for link in reading.links if link.key not in followed)
+def _linked(visit: Visit) -> LinkedPage:
+    again, redirected, reading = leased(visit.fetch).last_crawled is not None, visit.kind == "redirected", visit.reading
+    fetch, at = visit.fetch, visit.fetched.at
     return LinkedPage(
-        visit.record, visit.fetch.site, links, visit.fetched.at, again, redirected, reading.nofollow, unfollowed
+        visit.record, fetch.site, reading.links, at, again, redirected, reading.nofollow, reading.unfollowed
     )

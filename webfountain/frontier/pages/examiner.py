@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import msgspec
 
@@ -27,16 +27,16 @@ from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
 from webfountain.policy.switches import PageFacts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.frontier.pages.page_comparison import PageComparison
     from webfountain.policy.collection import Collection
     from webfountain.policy.counting import CountingRules
     from webfountain.policy.judge import Judge
-    from webfountain.records import Fetch, FetchResult, Link, OutcomeKind, PageRecord, State
+    from webfountain.records import Fetch, FetchResult, OutcomeKind, PageRecord, State
 
-__all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of"]
+__all__ = ["MAX_HOPS", "Examiner", "Unreadable", "digest_of"]
 
 _Read = TypeVar("_Read")
 Unreadable = ReadError | Literal["crashed"]
@@ -47,13 +47,6 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 MAX_HOPS: Final = 20
 """Maximum number of redirects in a chain, as in browsers."""
-
-
-class JudgedVisit(NamedTuple):
-    """The record to settle for a visit, and the links to follow. If the page is a duplicate, no link is followed."""
-
-    record: PageRecord
-    links: Sequence[Link]
 
 
 class Examiner:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from webfountain.duplicates.url_dedup import DuplicateEliminator
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.visit import Visit
@@ -46,9 +45,8 @@ class ReviewStage(Stage):
         self._due = due
         self._slower = SlowerSchedule()
 
-    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+    def visited(self, visits: Sequence[Visit], at: float) -> None:
         """Pass switched pages to the review, which moves the pages that were discovered through them."""
-        del judged
         if not self._judge.policies.switches:
             return
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]

@@ -17,7 +17,6 @@ import msgspec
 from webfountain.core.topics import HOT
 from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import LeaseEnd, NamedSitemap, SavedSiteData
-from webfountain.frontier.pages.examiner import JudgedVisit
 from webfountain.frontier.planning.collection_forecast import count_failing
 from webfountain.frontier.stage import Stage
 from webfountain.frontier.visit import unkept
@@ -252,22 +251,21 @@ class Settlement:
         healed = (copy is not None and visit.kind == "same" for visit, copy in zip(visits, copies, strict=True))
         result.counts["repository/healed"] += sum(healed)
 
-    def _judge(self, visits: Sequence[Visit], at: float) -> Sequence[JudgedVisit]:
-        """Return, for each visit, the record to settle and the links to follow."""
-        judged: Sequence[JudgedVisit] = [JudgedVisit(visit.record, visit.reading.links) for visit in visits]
+    def _judge(self, visits: Sequence[Visit], at: float) -> Sequence[Visit]:
+        """Return the visits, each with the record to settle and with the links to follow."""
         for judge in self._stages.judge:
-            judged = judge(visits, judged)
+            visits = judge(visits)
         if moved := [visit for visit in visits if visit.kind == "redirected"]:
             for redirected in self._stages.redirected:
                 redirected(moved)
         for visited in self._stages.visited:
-            visited(visits, judged, at)
-        return judged
+            visited(visits, at)
+        return visits
 
-    def _discover(self, judged: Sequence[JudgedVisit], result: BatchResult) -> Counter[str]:
+    def _discover(self, visits: Sequence[Visit], result: BatchResult) -> Counter[str]:
         """Add the links of all pages to the store, and return the number of new links of each page."""
         # Before the pages are settled, so that no link of a settled page can be lost.
-        links = [link for _, links in judged for link in links]
+        links = [link for visit in visits for link in visit.reading.links]
         found = self._discovery.discover(links, result)
         while any(recovery.apply(result) for recovery in self._recoveries):
             # The store may have lost links that the cache knew.
@@ -275,7 +273,7 @@ class Settlement:
         return Counter(link.source for link in found)
 
     def _outcomes(
-        self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
+        self, ends: Sequence[LeaseEnd], judged: Sequence[Visit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
         """Return the outcomes, with their copies, numbers of new links, and current policies."""
         visited = iter(zip(judged, copies, strict=True))
@@ -283,10 +281,11 @@ class Settlement:
         for ended in ends:
             outcome = ended.outcome
             if ended.visit is not None:
-                (record, _), copy = next(visited)
+                visit, copy = next(visited)
+                record = visit.record
                 if copy is not None:
-                    record = msgspec.structs.replace(record, copy=copy, copied=ended.visit.fetched.at)
-                outcome = msgspec.structs.replace(outcome, record=record, links_new=new[ended.visit.fetch.url])
+                    record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
+                outcome = msgspec.structs.replace(outcome, record=record, links_new=new[visit.fetched.fetch.url])
             outcomes.append(self._discovery.under_policy(ended.lease, outcome))
         return outcomes
 
