@@ -93,7 +93,7 @@ class CompiledPolicies:
     """
 
     def __init__(self, collection: Collection, *, year: int) -> None:
-        discovery, tables = collection.discovery, collection.tables
+        tables = collection.tables
         self.depth = collection.limits.depth
         self.standard = tables.collection.policy
         self.switches = tables.switch
@@ -115,14 +115,7 @@ class CompiledPolicies:
         self.learns = any(self.counting[name].learns for name in collection.policies_in_use)
         self.rules = _ByPolicy(
             {
-                name: UrlRules(
-                    name,
-                    table,
-                    domain_of=domain_of,
-                    longest=discovery.max_url_length,
-                    most=discovery.max_repeated_segments,
-                    last_year=year + discovery.calendar_years,
-                )
+                name: UrlRules(name, table, collection.discovery, domain_of=domain_of, year=year)
                 for name, table in collection.policies.items()
             }
         )

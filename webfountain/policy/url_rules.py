@@ -29,7 +29,7 @@ from webfountain.urls import host_of, path_start, site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from webfountain.policy.tables import PolicyTable
+    from webfountain.policy.tables import DiscoveryTable, PolicyTable
 
 __all__ = [
     "DATED",
@@ -148,22 +148,15 @@ class UrlRules:
     """
 
     def __init__(
-        self,
-        name: str,
-        table: PolicyTable,
-        *,
-        domain_of: Callable[[str], str],
-        longest: int,
-        most: int,
-        last_year: int,
+        self, name: str, table: PolicyTable, discovery: DiscoveryTable, *, domain_of: Callable[[str], str], year: int
     ) -> None:
         self.name = name
         self.table = table
         self._domain_of = domain_of
         self.refused = {reason: Verdict(name, 0.0, reason) for reason in REASONS}
-        self._longest = longest
-        self._most = most
-        self._last_year = last_year
+        self._longest = discovery.max_url_length
+        self._most = discovery.max_repeated_segments
+        self._last_year = year + discovery.calendar_years
         self._allow = any_of(table.allow)
         self._deny = any_of(table.deny)
         self._denies_some = any_of_lines(table.deny)

@@ -16,7 +16,7 @@ from collections import Counter, OrderedDict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.core.line_differences import ABSENT
-from webfountain.core.noise import PagePart, SiteNoise, decode, encode
+from webfountain.core.noise import PagePart, SiteNoise, decode
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,15 +72,8 @@ class NoiseLearner:
                     if each != _ALL:
                         del self._visits[each], self._extra[each]
 
-    def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
-        """Learn from the differences between a page's new body and its old copy."""
-        return self._learn(record, site, at, differences)
-
-    def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Learn from a visit that found the body unchanged, and return the new value of `PageRecord.noise`."""
-        return encode(self._learn(record, site, at, None).parts) if record.noise else b""
-
-    def _learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
+    def learn(self, record: PageRecord, site: str, at: float, differences: Differences | None) -> NoiseReport:
+        """Learn from the differences between a page's new body and its old copy; None if the body is unchanged."""
         # A page that was gone at the last visit was not compared then: its copy is older than the visit.
         is_compared = record.state == "crawled" and record.last_crawled is not None
         is_close = is_compared and at - (record.last_crawled or 0.0) <= self._close_s

@@ -115,7 +115,7 @@ class PageComparison:
         """Learn noise from two copies of a page, then compare the copies without noise."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
-        parts, noise, due = self.learner.compare(record, fetched.fetch.site, fetched.at, differences)
+        parts, noise, due = self.learner.learn(record, fetched.fetch.site, fetched.at, differences)
         if due is not None and self._order is not None:
             self._order(fetched.fetch, due)
         kept = [
@@ -132,7 +132,9 @@ class PageComparison:
         """Return new values for the record of an unchanged page: `noise` and, if the rules were edited, a new
         digest.
         """
-        noise = self.learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
+        noise = record.noise
+        if rules.learns and noise:
+            noise = encode(self.learner.learn(record, fetched.fetch.site, fetched.at, None).parts)
         if not is_outdated(record, rules) or (copy := self._copy(record, rules)) is None:
             return {"noise": noise}
         self._report_edit()
