@@ -112,7 +112,7 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     scores: tuple[float, ...] = ()
     """Scores as in `PageRecord.scores`, but computed from the words of the link and of its URL."""
     anchor: str = ""
-    """Text of the link, if a topic is compared with it (`Judge.follows_topics`), else ""."""
+    """Text of the link, if a topic is compared with it (`CompiledPolicies.follows_topics`), else ""."""
     provenance: bytes = b""
     """See `PageRecord.provenance`."""
     hops: int = 0
