@@ -10,7 +10,8 @@ import pytest
 import scrapy
 from scrapy.utils.request import request_from_dict
 
-from webfountain.crawl.callbacks import CallbackMissing, Callbacks, UnnamedCallback
+from webfountain.crawl.callbacks import Callbacks
+from webfountain.crawl.values import NameMissing, UnstorableValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,7 +145,7 @@ def test_a_partial_of_a_method_comes_back_with_its_arguments() -> None:
     ],
 )
 def test_what_is_no_method_of_the_spider_has_no_name(callback: Any) -> None:
-    with pytest.raises(UnnamedCallback):
+    with pytest.raises(UnstorableValue):
         CALLBACKS.name(callback)
 
 
@@ -157,5 +158,5 @@ def test_what_is_no_method_of_the_spider_has_no_name(callback: Any) -> None:
     ],
 )  # fmt: skip
 def test_a_store_that_names_no_method_gets_none_and_runs_nothing(name: Any) -> None:
-    with pytest.raises(CallbackMissing):
+    with pytest.raises(NameMissing):
         CALLBACKS.callback(name)

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.crawl.requests import Packer, crawlable, importance_of, link_of
-from webfountain.crawl.values import ClassMissing, UnstorableValue, Values
+from webfountain.crawl.values import NameMissing, UnstorableValue, Values
 from webfountain.store.lanes import class_of
 
 SCALARS = (
@@ -217,14 +217,14 @@ def test_a_class_of_requests_of_the_projects_own_comes_back() -> None:
 @pytest.mark.parametrize("cls", ["subprocess:Popen", "scrapy.http.response:Response", "builtins:eval", "nowhere:X"])
 def test_a_store_that_names_another_class_makes_no_instance_of_it(cls: str) -> None:
     plain = {"url": "http://a.test/", "callback": None, "errback": None, "_class": cls}
-    with pytest.raises(ClassMissing):
+    with pytest.raises(NameMissing):
         PACKER.unpack(Values.pack(plain))
 
 
 @pytest.mark.parametrize("name", ["trap", "name", "__class__", "crawler", "settings"])
 def test_a_store_that_names_no_method_of_the_spider_gets_none(name: str) -> None:
     plain = {"url": "http://a.test/", "callback": name, "errback": None}
-    with pytest.raises(ClassMissing, match=name):
+    with pytest.raises(NameMissing, match=name):
         Packer(TrappedRequest()).unpack(Values.pack(plain))
 
 

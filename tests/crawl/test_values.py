@@ -20,7 +20,7 @@ import scrapy
 from parsel import Selector
 from scrapy.http import Headers
 
-from webfountain.crawl.values import ClassMissing, UnstorableValue, Values, read_keys
+from webfountain.crawl.values import NameMissing, UnstorableValue, Values, read_keys
 
 if TYPE_CHECKING:
     import types
@@ -206,9 +206,9 @@ def test_a_class_that_is_not_loaded_is_imported_from_the_projects_own_packages_a
 ) -> None:
     packed = Values.pack({"it": theirs.Thing(n=1)})
     del sys.modules["theirpackage.items"]
-    with pytest.raises(ClassMissing, match=r"theirpackage\.items:Thing"):
+    with pytest.raises(NameMissing, match=r"theirpackage\.items:Thing"):
         Values().unpack(packed)
-    with pytest.raises(ClassMissing):
+    with pytest.raises(NameMissing):
         Values(["other"]).unpack(packed)
     assert dict(Values(["theirpackage"]).unpack(packed)["it"]) == {"n": 1}
 
@@ -226,7 +226,7 @@ def test_a_class_that_is_not_loaded_is_imported_from_the_projects_own_packages_a
 )
 def test_a_store_that_names_other_classes_makes_none_of_them(kind: str, path: str, content: Any) -> None:
     forged = msgspec.msgpack.encode(msgspec.msgpack.Ext(8, msgspec.msgpack.encode([kind, path, content])))
-    with pytest.raises(ClassMissing):
+    with pytest.raises(NameMissing):
         Values(["theirs"]).unpack(forged)
     assert "antigravity" not in sys.modules
 

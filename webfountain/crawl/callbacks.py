@@ -13,20 +13,14 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+from webfountain.crawl.values import NameMissing, UnstorableValue
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from scrapy import Spider
 
-__all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
-
-
-class UnnamedCallback(Exception):
-    """Error for a callback that cannot be stored: it is neither a method nor a function of the spider's package."""
-
-
-class CallbackMissing(ValueError):
-    """Error for a stored callback name that belongs to no method of the spider and to no function of its package."""
+__all__ = ["Callbacks"]
 
 
 class Callbacks:
@@ -41,7 +35,7 @@ class Callbacks:
 
         Raises
         ------
-        UnnamedCallback
+        UnstorableValue
             if the callback has no name; keep the request in memory.
         """
         if callback is None:
@@ -53,7 +47,7 @@ class Callbacks:
         function = getattr(callback, "__func__", None)
         owner = getattr(callback, "__self__", None)
         if function is None or (owner is not self._spider and owner not in type(self._spider).__mro__):
-            raise UnnamedCallback(f"{callback!r} is not a method of the spider")
+            raise UnstorableValue(f"{callback!r} is not a method of the spider")
         if function not in self._names:
             self._names[function] = self._find(callback, function)
         return self._names[function]
@@ -63,7 +57,7 @@ class Callbacks:
 
         Raises
         ------
-        CallbackMissing
+        NameMissing
             if there is no such method or function, perhaps only in this version of the project.
         """
         if name is None:
@@ -72,10 +66,10 @@ class Callbacks:
             return functools.partial(self.callback(name["partial"]), *name["args"], **name["kwargs"])
         if isinstance(name, dict) and "function" in name:
             if (function := self._function_at(name.get("module"), name["function"])) is None:
-                raise CallbackMissing(f"the package of the spider {self._spider.name!r} has no function {name!r}")
+                raise NameMissing(f"the package of the spider {self._spider.name!r} has no function {name!r}")
             return function
         if not isinstance(name, str) or self._function_of(name) is None:
-            raise CallbackMissing(f"the spider {self._spider.name!r} has no method {name!r}")
+            raise NameMissing(f"the spider {self._spider.name!r} has no method {name!r}")
         return getattr(self._spider, name)
 
     def _find(self, callback: Callable[..., Any], function: Any) -> str:
@@ -83,7 +77,7 @@ class Callbacks:
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)
-        raise UnnamedCallback(f"no attribute of the spider is the callback {callback!r}")
+        raise UnstorableValue(f"no attribute of the spider is the callback {callback!r}")
 
     def _name_of_function(self, function: Callable[..., Any]) -> Any:
         """Return the name of a static method of the spider, or of a function of a module."""
@@ -93,7 +87,7 @@ class Callbacks:
                 return name
         elif self._function_at(function.__module__, name) is function:
             return {"module": function.__module__, "function": name}
-        raise UnnamedCallback(f"{function!r} is neither a method nor a function of the spider's package")
+        raise UnstorableValue(f"{function!r} is neither a method nor a function of the spider's package")
 
     def _function_at(self, module: Any, name: Any) -> Any:
         """Return a function that a loaded module of the spider's package defines, or None."""

@@ -21,7 +21,7 @@ from webfountain.crawl.memory_requests import is_placeholder
 from webfountain.crawl.refusals import is_one_off
 from webfountain.crawl.requests import LostInMemory, crawlable
 from webfountain.crawl.revisits import ALWAYS, NEVER, revisit_of
-from webfountain.crawl.values import ClassMissing
+from webfountain.crawl.values import NameMissing
 from webfountain.frontier.requests_by_url import made_before, make_again
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ class ProjectRequests:
         assert fetch.lease is not None
         try:
             taken = self._stored.take(fetch.lease)
-        except ClassMissing as why:
+        except NameMissing as why:
             self._withhold(fetch, refusal, why)
             return None
         except (LostInMemory, ValueError, TypeError, KeyError) as error:
@@ -239,7 +239,7 @@ class ProjectRequests:
         unique = request.dont_filter or self._duplicates.decides
         return self._stored.put(request, url, unique=unique, parent=origin)
 
-    def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: ClassMissing) -> None:
+    def _withhold(self, fetch: Fetch, refusal: LeaseEnd | None, why: NameMissing) -> None:
         """If a request's class or callback is missing, keep its lease, so that another version of the project can make
         the request.
         """

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.http import Request
 
-from webfountain.crawl.callbacks import CallbackMissing, Callbacks, UnnamedCallback
+from webfountain.crawl.callbacks import Callbacks
 from webfountain.crawl.memory_requests import MemoryRequest, MemoryRequests, is_placeholder, placeholder_ignores_robots
-from webfountain.crawl.values import ClassMissing, UnstorableValue, Values, path_of, read_keys
+from webfountain.crawl.values import NameMissing, UnstorableValue, Values, path_of, read_keys
 from webfountain.errors import UrlError
 from webfountain.records import Link
 from webfountain.urls import canonical, site_of
@@ -67,11 +67,8 @@ class Packer:
     def pack(self, request: Request) -> bytes:
         """Return the request as msgpack. Raise UnstorableValue if the request is not plain data."""
         data = {name: getattr(request, name) for name in request.attributes}
-        try:
-            data["callback"] = self._callbacks.name(request.callback)
-            data["errback"] = self._callbacks.name(request.errback)
-        except UnnamedCallback as why:
-            raise UnstorableValue(str(why)) from None
+        data["callback"] = self._callbacks.name(request.callback)
+        data["errback"] = self._callbacks.name(request.errback)
         data["headers"] = dict(request.headers)
         if type(request) is not Request:
             data["_class"] = path_of(type(request))
@@ -82,7 +79,7 @@ class Packer:
 
         Raises
         ------
-        ClassMissing
+        NameMissing
             if the spider no longer has a method or class that the request names.
         ValueError, TypeError, KeyError
             if the data is not a request.
@@ -92,12 +89,9 @@ class Packer:
         if path := given.pop("_class", None):
             cls = self._values.classes.class_at(path)
             if not issubclass(cls, Request):
-                raise ClassMissing(f"{path} is not a request class")
+                raise NameMissing(f"{path} is not a request class")
         for name in ("callback", "errback"):
-            try:
-                given[name] = self._callbacks.callback(given[name])
-            except CallbackMissing as why:
-                raise ClassMissing(str(why)) from None
+            given[name] = self._callbacks.callback(given[name])
         request: Request = cls(**{name: value for name, value in given.items() if name in cls.attributes})
         return request
 
@@ -150,7 +144,7 @@ class RequestStore:
         ------
         LostInMemory
             if the request was in the memory of another process.
-        ClassMissing, ValueError, TypeError, KeyError
+        NameMissing, ValueError, TypeError, KeyError
             see `Packer.unpack`.
         """
         data = lease.record.request
@@ -181,7 +175,7 @@ class RequestStore:
             return self.memory.request(link.request or b"") or Request(link.url)
         try:
             return self._packer.unpack(link.request or b"")
-        except (ClassMissing, ValueError, TypeError, KeyError):
+        except (NameMissing, ValueError, TypeError, KeyError):
             return Request(link.url)
 
     def _warn(self, request: Request, why: UnstorableValue) -> None:

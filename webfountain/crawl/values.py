@@ -32,7 +32,7 @@ from scrapy import Item
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-__all__ = ["ClassMissing", "ProjectClasses", "UnstorableValue", "Values", "path_of", "read_keys"]
+__all__ = ["NameMissing", "ProjectClasses", "UnstorableValue", "Values", "path_of", "read_keys"]
 
 _MAX_INT: Final = 1 << 63
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
@@ -65,8 +65,8 @@ class UnstorableValue(Exception):
     """Error for a value that cannot be stored as data."""
 
 
-class ClassMissing(ValueError):
-    """Error for a stored instance whose class this process does not have or may not use."""
+class NameMissing(ValueError):
+    """Error for stored data that names a class, method or function that this process does not have or may not use."""
 
 
 class ProjectClasses:
@@ -76,28 +76,28 @@ class ProjectClasses:
         self._packages = frozenset(packages)
 
     def class_at(self, path: str) -> type[Any]:
-        """Return the class at ``module:qualified.name``. Raise ClassMissing if the class is not found."""
+        """Return the class at ``module:qualified.name``. Raise NameMissing if the class is not found."""
         module_name, _, name = path.partition(":") if ":" in path else path.rpartition(".")
         module = sys.modules.get(module_name)
         if module is None and module_name.partition(".")[0] in self._packages:
             try:
                 module = importlib.import_module(module_name)
             except ImportError as error:
-                raise ClassMissing(f"{path} cannot be imported ({error})") from None
+                raise NameMissing(f"{path} cannot be imported ({error})") from None
         found: Any = module
         for part in name.split("."):
             found = None if found is None else vars(found).get(part)
         if not isinstance(found, type):
-            raise ClassMissing(f"the class {path} is not loaded")
+            raise NameMissing(f"the class {path} is not loaded")
         return found
 
     def instance(self, kind: str, path: str, content: Any) -> Any:
-        """Return an instance, made without a call of ``__init__``. Raise ClassMissing if the class does not exist or is
+        """Return an instance, made without a call of ``__init__``. Raise NameMissing if the class does not exist or is
         of another kind.
         """
         cls = self.class_at(path)
         if kind != _kind_of(cls):
-            raise ClassMissing(f"{path_of(cls)} is no longer a {kind}")
+            raise NameMissing(f"{path_of(cls)} is no longer a {kind}")
         if kind == "enum":
             name, value = content
             return cls.__members__[name] if name in cls.__members__ else cls(value)
@@ -121,7 +121,7 @@ def path_of(cls: type) -> str:
     path = f"{cls.__module__}:{cls.__qualname__}"
     try:
         found: object = ProjectClasses().class_at(path)
-    except ClassMissing:
+    except NameMissing:
         found = None
     if found is not cls:
         raise UnstorableValue(f"{path} cannot be imported under its name")
@@ -173,7 +173,7 @@ class Values:
 
         Raises
         ------
-        ClassMissing
+        NameMissing
             if this process does not have a class that the value needs. ValueError, TypeError or KeyError for invalid
             data.
         """
