@@ -37,7 +37,6 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.feedexport.FeedExporter": 0,
 }
 EXTENSIONS = {
-    "webfountain.crawl.log_formatter.JsonLog": 0,
     "webfountain.crawl.reporter.Reporter": 0,
     "webfountain.crawl.recording.Recording": 0,
     "webfountain.crawl.metrics_server.MetricsServer": 0,

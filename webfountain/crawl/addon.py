@@ -37,7 +37,6 @@ _ROBOTS_ORDER: Final = 100
 _DOWNLOAD_HANDLER: Final = "webfountain.crawl.download_handler.FountainDownloadHandler"
 _NEW_ITEMS: Final = "webfountain.crawl.new_items.NewItemsPipeline"
 _BESIDE_THE_CRAWL: Final = {
-    "webfountain.crawl.log_formatter.JsonLog": 0,
     "webfountain.crawl.reporter.Reporter": 0,
     "webfountain.crawl.recording.Recording": 0,
     "webfountain.crawl.metrics_server.MetricsServer": 0,

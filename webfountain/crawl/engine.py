@@ -14,6 +14,7 @@ import logging
 import signal
 import sys
 import threading
+import traceback
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,8 +35,9 @@ from scrapy.utils.defer import _schedule_coro, aiter_errback
 from webfountain.errors import InputError, WebfountainError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable, Callable, Coroutine, Iterator
     from contextvars import ContextVar
+    from types import FrameType
 
     from scrapy.crawler import Crawler
 
@@ -146,25 +148,24 @@ def spider_arguments(crawler: Crawler) -> dict[str, str]:
     """Return the spider arguments of a crawl whose spider does not exist yet. The arguments are read from the local
     variables of `Crawler.crawl`.
     """
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name in ("crawl", "crawl_async") and frame.f_locals.get("self") is crawler:
+    for frame in _callers("crawl", "crawl_async"):
+        if frame.f_locals.get("self") is crawler:
             given = {**dict(enumerate(frame.f_locals["args"])), **frame.f_locals["kwargs"]}
             return {str(name): str(value) for name, value in given.items()}
-        frame = frame.f_back  # type: ignore[assignment]
     return {}
 
 
 def is_inspecting() -> bool:
     """Return whether the running Scrapy command only inspects pages and does not crawl."""
-    frame = sys._getframe()
-    while frame is not None:
-        if frame.f_code.co_name == "run":
-            command = frame.f_locals.get("self")
-            if any(kind.__module__ in _INSPECTING for kind in type(command).__mro__):
-                return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+    commands = (type(frame.f_locals.get("self")) for frame in _callers("run"))
+    return any(kind.__module__ in _INSPECTING for command in commands for kind in command.__mro__)
+
+
+def _callers(*names: str) -> Iterator[FrameType]:
+    """Yield the frames of all functions with one of these names that have not returned yet."""
+    for frame, _ in traceback.walk_stack(sys._getframe()):
+        if frame.f_code.co_name in names:
+            yield frame
 
 
 def flush_feeds(crawler: Crawler) -> None:

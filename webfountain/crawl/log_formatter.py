@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-__all__ = ["EVENT", "FountainLogFormatter", "JsonFormatter", "JsonLog", "install_json_handler"]
+__all__ = ["EVENT", "FountainLogFormatter", "JsonFormatter", "install_json_handler", "use_json"]
 
 EVENT: Final = "event"
 """Attribute of a log record that names the event: `extra={"event": "ant/broken"}`."""
@@ -77,17 +77,11 @@ def install_json_handler(settings: BaseSettings) -> None:
     logging.getLogger().addHandler(handler)
 
 
-class JsonLog:
-    """The extension that switches the log of `scrapy crawl` to JSON."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """If WEBFOUNTAIN_LOG_FORMAT is "json", make all handlers of the root logger write JSON."""
-        # Only this setting is read here: the scheduler reads them all, and reports a wrong one in one line.
-        if crawler.settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
-            for handler in logging.getLogger().handlers:
-                handler.setFormatter(JsonFormatter())
-        return cls()
+def use_json(settings: BaseSettings) -> None:
+    """If WEBFOUNTAIN_LOG_FORMAT is "json", make all handlers of the root logger write JSON."""
+    if settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
+        for handler in logging.getLogger().handlers:
+            handler.setFormatter(JsonFormatter())
 
 
 def _event(record: logging.LogRecord) -> str:

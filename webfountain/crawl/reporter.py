@@ -128,8 +128,8 @@ class Reporter:
         without asyncio.
         """
         try:
-            engine.need_asyncio()
             session = Session.of(crawler)
+            engine.need_asyncio()
         except InputError as error:
             engine.refuse(crawler, error, crawl=engine.running_crawl())
             raise

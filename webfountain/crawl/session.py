@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 from webfountain.config import FountainConfig
 from webfountain.crawl import engine
 from webfountain.crawl.builder import build_for_project, build_own, store_url
+from webfountain.crawl.log_formatter import use_json
 from webfountain.crawl.project_pace import ProjectPace
 from webfountain.download.body_budget import BodyBudget
 from webfountain.download.fetcher import terms_of
@@ -48,6 +49,7 @@ class Session:
     """The session of one crawl. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
 
     def __init__(self, crawler: Crawler) -> None:
+        use_json(crawler.settings)  # first, so that a wrong setting is reported in JSON, too
         self._settings = crawler.settings
         self.config = FountainConfig.from_mapping(crawler.settings)
         self.metrics = Metrics()

@@ -8,6 +8,7 @@ not stored.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from http.cookiejar import Cookie
 from typing import TYPE_CHECKING, Any, Final
@@ -28,24 +29,7 @@ __all__ = ["SessionCookies"]
 logger = logging.getLogger(__name__)
 
 FILE: Final = "cookies"
-_FIELDS: Final = (
-    "version",
-    "name",
-    "value",
-    "port",
-    "port_specified",
-    "domain",
-    "domain_specified",
-    "domain_initial_dot",
-    "path",
-    "path_specified",
-    "secure",
-    "expires",
-    "discard",
-    "comment",
-    "comment_url",
-    "rfc2109",
-)
+_FIELDS: Final = tuple(name for name in inspect.signature(Cookie).parameters if name != "rest")
 
 
 class SessionCookies:
