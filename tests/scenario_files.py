@@ -50,6 +50,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "crawl/test_from_scrapy_redis",
         "crawl/test_proxy",
         "crawl/test_recrawl",
+        "crawl/test_refusals",
         "crawl/test_robots_of_projects",
         "crawl/test_scrapys_handler_tests",
         "crawl/test_scrapys_own_tests",

@@ -24,8 +24,7 @@ NOUNS = frozenset({"Embed", "Feed", "Index", "Seed", "Need", "Speed", "Thread", 
 ADVERBS = frozenset("Again Alone Anew Away Else In Nothing Off On Out Over Unreachable Up".split())
 """Last words that make a class name a clause."""
 CLAUSES = frozenset(
-    "CursorLost NameMissing NotConverged PickleRefused RepositoryHeld StoreAway StoreBound "
-    "StoreHeld".split()
+    "CursorLost NameMissing NotConverged PickleRefused RepositoryHeld StoreAway StoreBound StoreHeld".split()
 )
 """Exceptions: their names say what happened."""
 COMMON = frozenset(

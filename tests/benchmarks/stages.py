@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from webfountain.crawl.landings import Landings
+from webfountain.crawl.flight import Landings
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.download.connection import Connection
 from webfountain.download.connection_pool import IdleConnections

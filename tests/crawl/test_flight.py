@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import gc
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -15,10 +15,10 @@ from scrapy import Request
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of, replaced
 from webfountain.download.fetcher import terms_of
 from webfountain.policy.tables import NetworkTable, PolitenessTable
-from webfountain.records import Fetch, FetchResult
+from webfountain.records import Fetch
 
 if TYPE_CHECKING:
-    from webfountain.frontier.visit import Visit
+    from webfountain.crawl.flight import Landings
 
 TERMS = terms_of(PolitenessTable(), NetworkTable(), lambda fetch, url: 0.0)
 
@@ -26,32 +26,17 @@ TERMS = terms_of(PolitenessTable(), NetworkTable(), lambda fetch, url: 0.0)
 class Ground:
     """Where flights land; nobody asks in these tests."""
 
-    def land(self, flight: Flight, fetched: FetchResult) -> None:
-        raise AssertionError
-
-    async def read_file(self, fetched: FetchResult) -> FetchResult:
-        raise AssertionError
-
-    def leave_queue(self, flight: Flight) -> None:
-        raise AssertionError
-
-    def count_apart(self, flight: Flight) -> None:
-        raise AssertionError
-
-    def now(self) -> float:
-        raise AssertionError
-
-    def examine_at_once(self, flight: Flight) -> Visit | None:
-        raise AssertionError
-
-    async def examine_apart(self, flight: Flight) -> Visit | None:
-        raise AssertionError
-
 
 def flight(parent: Flight | None = None) -> Flight:
     if parent is not None:
         parent.wait()
-    return Flight(Fetch(0, "page", "http://a.test/", "http://a.test", None), TERMS, Ground(), own=False, parent=parent)
+    return Flight(
+        Fetch(0, "page", "http://a.test/", "http://a.test", None),
+        TERMS,
+        cast("Landings", Ground()),
+        own=False,
+        parent=parent,
+    )
 
 
 def test_a_flight_is_of_the_request_that_was_handed_out_and_of_no_copy() -> None:

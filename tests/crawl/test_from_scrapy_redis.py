@@ -12,7 +12,8 @@ from scrapy.settings import Settings
 
 from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from tests.servers.valkey import single
-from webfountain.crawl.start_urls import StartUrls, redis_parameters, redis_url
+from webfountain.crawl.builder import redis_parameters, redis_url
+from webfountain.crawl.start_urls import StartUrls
 from webfountain.store.shared.connection import connect
 from webfountain.store.shared.feed import ServerFeed
 

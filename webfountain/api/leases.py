@@ -174,7 +174,7 @@ class OpenFrontier:
         if built.frontier.others.shared:
             self._guard = TermGuard(built.frontier.others.term.left_s, self._void)
             self._guard.start()
-        recorder = Recorder(built.frontier, built.metrics, now=built.frontier.now)
+        recorder = Recorder(built.frontier, self._metrics, now=built.frontier.now)
         self._loop = RecordLoop(recorder, self._with_store, folder_of(self._config.store))
         self._recording = asyncio.create_task(self._loop.run())
         return self

@@ -13,14 +13,12 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from webfountain.clock import SystemClock
 from webfountain.config import DEFAULT_STORE
-from webfountain.crawl.requests import ignores_robots
-from webfountain.crawl.start_urls import redis_parameters, redis_url
 from webfountain.crawl.worker_thread import POLL_S
 from webfountain.errors import RepositoryHeld
 from webfountain.frontier.assembly import FrontierAssembly
@@ -36,7 +34,7 @@ from webfountain.store.locations import folder_of, without_password
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -51,9 +49,11 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["FrontierSetup", "build_for_project", "build_own", "store_url"]
+__all__ = ["FrontierSetup", "build_for_project", "build_own", "redis_parameters", "redis_url", "store_url"]
 
 logger = logging.getLogger(__name__)
+_NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
+"""Keys of REDIS_PARAMS that webfountain ignores, because only scrapy-redis's own client understands them."""
 
 
 class FrontierSetup(NamedTuple):
@@ -65,7 +65,6 @@ class FrontierSetup(NamedTuple):
     frontier: Frontier
     collection: Collection
     clock: Clock | ServerClock
-    metrics: Metrics
     seeds: Any
     endless: bool
 
@@ -92,6 +91,24 @@ def store_url(config: FountainConfig, settings: BaseSettings, spider: str, argum
     return f"{DEFAULT_STORE}/{spider}-{hashlib.sha1(repr(reported).encode(), usedforsecurity=False).hexdigest()[:8]}"
 
 
+def redis_url(settings: BaseSettings, spider: str) -> str | None:
+    """Return the URL of a spider's store on the Redis server of a scrapy-redis project, or None if no setting names a
+    server.
+    """
+    url: str | None = settings.get("REDIS_URL")
+    if not url and (settings.get("REDIS_HOST") or settings.get("REDIS_PORT")):
+        host, port = settings.get("REDIS_HOST") or "localhost", settings.get("REDIS_PORT") or 6379
+        url = f"redis://{host}:{port}/{settings.get('REDIS_DB') or 0}"
+    if not url:
+        return None
+    return url if "?" in url else f"{url}?prefix=webfountain.{spider}"
+
+
+def redis_parameters(settings: BaseSettings) -> Mapping[str, Any]:
+    """Return the parameters of REDIS_PARAMS for a connection, such as passwords and timeouts."""
+    return {name: value for name, value in settings.getdict("REDIS_PARAMS").items() if name not in _NOT_OURS}
+
+
 def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSetup:
     """Build the frontier and the repository for a crawl of a collection."""
     collection = read_collection(file)
@@ -114,7 +131,7 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
     )
     frontier = assembly.build()
     seeds = partial(_load_seeds, frontier, store, clock)
-    return FrontierSetup(frontier, collection, clock, metrics, seeds, endless=True)
+    return FrontierSetup(frontier, collection, clock, seeds, endless=True)
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
@@ -208,9 +225,10 @@ def build_for_project(
     metrics: Metrics,
     *,
     pace: ProjectPace | None,
+    ignores_robots: Callable[[bytes], bool],
 ) -> FrontierSetup:
     """Build the frontier for a spider of a Scrapy project. The frontier of a Scrapy project has no repository and loads
-    no seeds.
+    no seeds. `ignores_robots` returns whether a stored request ignores robots.txt.
     """
     collection = _collection_of(config, settings, spider, pace)
     url = store_url(config, settings, spider, arguments)
@@ -228,7 +246,7 @@ def build_for_project(
         ignores_robots=ignores_robots,
         pace=None if pace is None else pace.site_pace(),
     )
-    return FrontierSetup(assembly.build(), collection, clock, metrics, None, endless=config.recrawl)
+    return FrontierSetup(assembly.build(), collection, clock, None, endless=config.recrawl)
 
 
 def _open(

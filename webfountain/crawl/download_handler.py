@@ -30,8 +30,8 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
 from service_identity import CertificateError, VerificationError
 
-from webfountain.crawl.error_words import download_error
 from webfountain.crawl.flight import flight_of
+from webfountain.crawl.middlewares import download_error
 from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.session import Session
 from webfountain.crawl.streamed_answer import StreamedAnswer
@@ -131,7 +131,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         flight.held_body = self._bodies.hold()
         fetched = await self._fetcher.fetch(flight.fetch, flight.terms, extra=extra, held=flight.held_body)
         if fetched.fetch.kind != "page":
-            fetched = await flight.landing.read_file(fetched)
+            fetched = await Session.of(self.crawler).frontier.examiner.read_file(fetched)
         flight.fetched = fetched
         if fetched.error is not None:
             raise download_error(fetched.error, request.url)

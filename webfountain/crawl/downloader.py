@@ -18,8 +18,8 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
 from webfountain.crawl.download_handler import ABORT, ABORT_SITES
-from webfountain.crawl.error_words import download_error
 from webfountain.crawl.flight import flight_of, replaced
+from webfountain.crawl.middlewares import download_error
 from webfountain.crawl.session import Session
 
 if TYPE_CHECKING:

@@ -1,20 +1,28 @@
-"""Two downloader middlewares: one reports the result of each download, and one ends requests that webfountain refuses.
+"""Convert the end of each download between Scrapy and the frontier.
 
 `LandingMiddleware` is next to the downloader, so it receives each answer before Scrapy's retry and redirect middlewares
 do. For example, if Scrapy retries a request after a 503, the frontier still gets the 503 and slows the site down. If
 another middleware drops or answers a request, the frontier gets a report only when the engine is done with the request.
 
-The add-on installs `RefusingMiddleware` in the place of Scrapy's middleware for robots.txt.
+The add-on installs `RefusingMiddleware` in the place of Scrapy's middleware for robots.txt; it ends the requests that
+the frontier refuses. Errors are exceptions in Scrapy, and words in the frontier's records.
 """
 
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    IgnoreRequest,
+    ResponseDataLossError,
+)
 
-from webfountain.crawl.error_words import download_error, error_word
 from webfountain.crawl.flight import flight_of
 from webfountain.formats.robots import IGNORED
 from webfountain.records import FetchResult
@@ -27,10 +35,39 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webfountain.crawl.flight import Flight
+    from webfountain.download.bad_response import ErrorWord
 
-__all__ = ["LandingMiddleware", "RefusingMiddleware"]
+__all__ = ["LandingMiddleware", "RefusingMiddleware", "download_error"]
 
 logger = logging.getLogger(__name__)
+
+_EXCEPTIONS: Final[dict[str, type[Exception]]] = {
+    "dns": CannotResolveHostError,
+    "private-address": DownloadCancelledError,
+    "connect": DownloadConnectionRefusedError,
+    "tls": DownloadConnectionRefusedError,
+    "certificate": DownloadConnectionRefusedError,
+    "timeout": DownloadTimeoutError,
+    "too-slow": DownloadTimeoutError,
+    "headers-too-large": DownloadCancelledError,
+    "too-large": DownloadCancelledError,
+    "bomb": DownloadCancelledError,
+    "content-type": DownloadCancelledError,
+    "cut": ResponseDataLossError,
+    "bad-response": DownloadFailedError,
+    "network": DownloadFailedError,
+    "lapsed": DownloadFailedError,
+}
+_WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
+    (CannotResolveHostError, "dns"),
+    (DownloadConnectionRefusedError, "connect"),
+    (DownloadTimeoutError, "timeout"),
+    (TimeoutError, "timeout"),
+    (DownloadCancelledError, "too-large"),
+    (ResponseDataLossError, "cut"),
+    (DownloadFailedError, "bad-response"),
+    (OSError, "connect"),
+)
 
 
 class LandingMiddleware:
@@ -52,7 +89,7 @@ class LandingMiddleware:
         flight = flight_of(request)
         if flight is not None and not flight.landed:
             ignored = flight.own and isinstance(exception, IgnoreRequest)
-            word = IGNORED if ignored else error_word(exception)
+            word = IGNORED if ignored else _error_word(exception)
             flight.landing.land(
                 flight, flight.fetched or FetchResult(flight.fetch, flight.landing.now(), 0.0, error=word)
             )
@@ -81,6 +118,21 @@ class RefusingMiddleware:
         if outcome.kind == "refused_by_robots":
             self._crawler.stats.inc_value("robotstxt/forbidden")
         raise IgnoreRequest(why)
+
+
+def download_error(word: str, url: str) -> Exception:
+    """Return the Scrapy exception for an error word; the exception has the error word as its attribute `word`."""
+    error = _EXCEPTIONS[word](f"{word}: {url}")
+    error.word = word  # type: ignore[attr-defined]
+    return error
+
+
+def _error_word(exception: BaseException) -> str:
+    """Return the error word for an exception of any download handler, or "filtered" if it is not a download error."""
+    word = getattr(exception, "word", None)
+    if isinstance(word, str):
+        return word
+    return next((word for kind, word in _WORDS if isinstance(exception, kind)), "filtered")
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:

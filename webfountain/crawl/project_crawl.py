@@ -15,27 +15,22 @@ from webfountain.crawl.downloader import FountainDownloader
 from webfountain.crawl.dupefilter import Duplicates
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.own_crawl import own_request
-from webfountain.crawl.project_requests import KnownRequests, ProjectRequests
+from webfountain.crawl.project_requests import ProjectRequests
 from webfountain.crawl.requests import RequestStore
+from webfountain.crawl.revisits import KnownRequests
 from webfountain.crawl.scrapy_redis import EARLIER_SEEN, SeenFingerprints
-from webfountain.crawl.start_urls import StartUrlPoller, StartUrls
+from webfountain.crawl.start_urls import StartUrls
 from webfountain.frontier.requests_by_url import make_failed_again
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from scrapy import Request, Spider
-    from scrapy.crawler import Crawler
 
-    from webfountain.crawl.landings import Landings
+    from webfountain.crawl.flight import Landings
     from webfountain.crawl.memory_requests import DirectRequests
     from webfountain.crawl.new_items import ItemDigests
-    from webfountain.crawl.refusals import Refusals
     from webfountain.crawl.session import Session
     from webfountain.crawl.session_cookies import SessionCookies
-    from webfountain.crawl.worker_thread import Worker
-    from webfountain.errors import WebfountainError
     from webfountain.frontier.batch import Batch, LeaseEnd
 
 __all__ = ["ProjectCrawl"]
@@ -44,68 +39,32 @@ logger = logging.getLogger(__name__)
 
 
 class ProjectCrawl:
-    """One crawl of a spider of a Scrapy project. `failed` is called with an error that ends the crawl."""
+    """One crawl of a spider of a Scrapy project."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        session: Session,
-        worker: Worker,
-        *,
-        landings: Landings,
-        refusals: Refusals,
-        direct: DirectRequests,
-        failed: Callable[[WebfountainError], None],
-    ) -> None:
+    def __init__(self, session: Session, landings: Landings, direct: DirectRequests) -> None:
         assert session.built is not None
-        assert crawler.spider is not None
-        self._crawler = crawler
+        assert session.crawler.spider is not None
         self._session = session
-        self._worker = worker
+        self._crawler = session.crawler
         self._landings = landings
-        self._refusals = refusals
-        self._frontier = frontier = session.built.frontier
+        self._frontier = session.frontier
         self._endless = session.built.endless
-        self._spider: Spider = crawler.spider
-        self._duplicates = Duplicates(crawler, size=entries_within(session.config.cache_bytes))
-        stored = RequestStore(crawler, self._spider, session.metrics, again=session.built.endless)
-        self._requests = ProjectRequests(
-            crawler,
-            session,
-            frontier,
-            stored=stored,
-            duplicates=self._duplicates,
-            refusals=refusals,
-            landings=landings,
-            direct=direct,
-        )
-        self._known = self._known_requests(stored)
-        self._pollers = self._start_url_pollers(failed)
+        self._spider: Spider = session.crawler.spider
+        self._duplicates = duplicates = Duplicates(self._crawler, size=entries_within(session.config.cache_bytes))
+        stored = RequestStore(self._crawler, self._spider, session.metrics, again=self._endless)
+        self._requests = ProjectRequests(session, landings, requests=stored, duplicates=duplicates, direct=direct)
+        self._known = KnownRequests(session, landings, requests=stored, duplicates=duplicates)
         self._cookies: SessionCookies | None = None
         self._digests: ItemDigests | None = None
-
-    def _known_requests(self, stored: RequestStore) -> KnownRequests:
-        return KnownRequests(
-            self._crawler,
-            self._frontier,
-            self._worker,
-            requests=stored,
-            duplicates=self._duplicates,
-            landings=self._landings,
-            metrics=self._session.metrics,
-        )
-
-    def _start_url_pollers(self, failed: Callable[[WebfountainError], None]) -> list[StartUrlPoller]:
-        """Return the poller of the spider's list of start URLs, if the spider has a list."""
-        start_urls = self._frontier.worker.on_store(partial(StartUrls.of, self._crawler, self._spider))
-        if start_urls is None:
-            return []
-        return [StartUrlPoller(start_urls, self._frontier, self._worker, self._requests.link_of, failed)]
 
     async def open(self) -> None:
         """Open the features that settings of the project switch on, such as stored cookies."""
         await self._duplicates.open()
-        await self._worker.call(self._open_extras)
+        await self._session.call(self._open_extras)
+        if (
+            start_urls := self._frontier.worker.on_store(partial(StartUrls.of, self._crawler, self._spider))
+        ) is not None:
+            self._session.worker.begin(start_urls.move(self._session, self._requests.link_of))
 
     def begin(self) -> None:
         """With WEBFOUNTAIN_RETRY_FAILED, put all failed requests at the front of their sites' queues."""
@@ -146,14 +105,14 @@ class ProjectCrawl:
         """Add a request of the project to the frontier. Return False if the request is dropped."""
         if not self._requests.enqueue(request):
             return False
-        self._worker.stir()
+        self._session.worker.stir()
         return True
 
     def take_work(self) -> Batch | None:
         """Flush the feeds, save digests and cookies, and return the frontier's next batch. A page must not be settled
         before its items are in the feeds.
         """
-        work = self._refusals.take_work()
+        work = self._landings.take_work()
         if work is not None:
             self._known.count()
         if work is not None and work.ended:
@@ -170,19 +129,9 @@ class ProjectCrawl:
 
     def has_pending(self) -> bool:
         """Return whether any request of the crawl has yet to be made."""
-        if self._endless or self._refusals.unreported() or self._frontier.has_pending() or self._known.is_busy():
+        if self._endless or self._landings.refused() or self._frontier.has_pending() or self._known.is_busy():
             return True
         return self._landings.settle_stuck() or self._requests.settle_orphans()
-
-    def poll(self) -> None:
-        """Check whether other programs have pushed start URLs."""
-        for poller in self._pollers:
-            poller.poll()
-
-    def stop(self) -> None:
-        for poller in self._pollers:
-            poller.close()
-        self._known.close()
 
     async def close(self, reason: str) -> None:
         """Close everything that `open` opened."""

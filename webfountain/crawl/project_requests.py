@@ -1,144 +1,34 @@
 """Keep the requests of a Scrapy project's spider in the frontier, and restore them when they are leased.
 
 If a stored request's class or callback is missing, the request stays in the queue for another version of the project. A
-damaged request is settled without being made. After each batch, `KnownRequests` processes the requests that the store
-already knew. If a request that the store already knew may be made again (`revisits`), it is put at the front of its
-site's queue. A known request that may not be made again is dropped, as Scrapy's duplicate filter would drop it.
+damaged request is settled without being made.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from functools import partial
-from typing import TYPE_CHECKING, Any
-
-from scrapy.signals import request_dropped
+from typing import TYPE_CHECKING
 
 from webfountain.crawl import engine
 from webfountain.crawl.flight import depart, origin_of
-from webfountain.crawl.memory_requests import is_placeholder
-from webfountain.crawl.refusals import is_one_off
 from webfountain.crawl.requests import LostInMemory, crawlable
-from webfountain.crawl.revisits import ALWAYS, NEVER, revisit_of
+from webfountain.crawl.revisits import NEVER, is_one_off, revisit_of
 from webfountain.crawl.values import NameMissing
-from webfountain.frontier.requests_by_url import made_before, make_again
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Sequence
-
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
     from webfountain.crawl.dupefilter import Duplicates
-    from webfountain.crawl.flight import Flight
-    from webfountain.crawl.landings import Landings
+    from webfountain.crawl.flight import Flight, Landings
     from webfountain.crawl.memory_requests import DirectRequests
-    from webfountain.crawl.refusals import Refusals
     from webfountain.crawl.requests import RequestStore
     from webfountain.crawl.session import Session
-    from webfountain.crawl.worker_thread import Worker
     from webfountain.frontier.batch import LeaseEnd
-    from webfountain.frontier.frontier import Frontier
-    from webfountain.metrics import Metrics
     from webfountain.records import Fetch, Link
-    from webfountain.store.contract import FrontierStore
 
-__all__ = ["KnownRequests", "ProjectRequests"]
+__all__ = ["ProjectRequests"]
 
 logger = logging.getLogger(__name__)
-
-
-class KnownRequests:
-    """Processes requests that the store already knew: some are dropped, others are made again."""
-
-    def __init__(
-        self,
-        crawler: Crawler,
-        frontier: Frontier,
-        worker: Worker,
-        *,
-        requests: RequestStore,
-        duplicates: Duplicates,
-        landings: Landings,
-        metrics: Metrics,
-    ) -> None:
-        self._crawler = crawler
-        self._frontier = frontier
-        self._worker = worker
-        self._requests = requests
-        self._duplicates = duplicates
-        self._landings = landings
-        self._metrics = metrics
-        self._began = frontier.now()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._unseen_puts = 1  # notes and failed requests are put at the front before the first batch
-        self._counted_puts = 0
-
-    def is_busy(self) -> bool:
-        """Return whether the crawl must stay open because known requests may still be made again."""
-        return bool(self._tasks) or bool(self._unseen_puts)
-
-    def count(self) -> None:
-        """Record that the current batch counts all requests put back in the queues so far."""
-        self._counted_puts = self._unseen_puts
-
-    def absorb(self) -> None:
-        """Process the requests that the last batch reported as known."""
-        self._unseen_puts, self._counted_puts = self._unseen_puts - self._counted_puts, 0
-        known = self._frontier.progress.take_known()
-        placeholders = [link for link in known if is_placeholder(link.request)]
-        others = [link for link in known if not is_placeholder(link.request)]
-        if placeholders:
-            self._begin(self._find_made(placeholders))
-        if again := [found for link in others if (found := self._revisited(link)) is not None]:
-            self._begin(self._make_again(again))
-
-    def close(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-
-    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def _revisited(self, link: Link) -> tuple[Link, float] | None:
-        """Return a known request and a time: the request is made again if it was last made before that time. Drop the
-        request and return None if it may not be made again.
-        """
-        revisit = revisit_of(self._requests.peek(link))
-        if revisit is None or revisit == NEVER:
-            self._drop(link)
-            return None
-        return link, self._began if revisit == ALWAYS else self._frontier.now() - revisit
-
-    async def _make_again(self, links: Sequence[tuple[Link, float]]) -> None:
-        again = partial(make_again, links=links, now=self._frontier.now)
-        made = {link.key for link in await self._on_store(again)}
-        self._metrics.inc("addon/made_again", len(made))
-        for link, _ in links:
-            if link.key not in made:
-                self._drop(link)
-        self._unseen_puts += bool(made)
-        self._worker.stir()
-
-    async def _find_made(self, links: Sequence[Link]) -> None:
-        """Drop the requests in memory that were already made in an earlier run."""
-        for link in await self._on_store(partial(made_before, links=links)):
-            self._drop(link)
-            for done in self._requests.memory.made_before(link.request or b""):
-                self._landings.settle(done)
-        self._worker.stir()
-        engine.wake(self._crawler)
-
-    async def _on_store(self, function: Callable[[FrontierStore], Sequence[Link]]) -> Sequence[Link]:
-        return await self._worker.call(partial(self._frontier.worker.on_store, function))
-
-    def _drop(self, link: Link) -> None:
-        request = self._requests.known(link)
-        self._duplicates.log(request)
-        self._crawler.signals.send_catch_log(request_dropped, request=request, spider=self._crawler.spider)
 
 
 class ProjectRequests:
@@ -146,22 +36,18 @@ class ProjectRequests:
 
     def __init__(
         self,
-        crawler: Crawler,
         session: Session,
-        frontier: Frontier,
-        *,
-        stored: RequestStore,
-        duplicates: Duplicates,
-        refusals: Refusals,
         landings: Landings,
+        *,
+        requests: RequestStore,
+        duplicates: Duplicates,
         direct: DirectRequests,
     ) -> None:
-        self._crawler = crawler
+        self._crawler = session.crawler
         self._session = session
-        self._frontier = frontier
-        self._stored = stored
+        self._frontier = session.frontier
+        self._stored = requests
         self._duplicates = duplicates
-        self._refusals = refusals
         self._landings = landings
         self._direct = direct
         self._missing: set[str] = set()  # reasons why requests were withheld, each logged once
@@ -215,8 +101,8 @@ class ProjectRequests:
             return None
         flight = self._landings.flight(fetch, own=False, refusal=refusal, parent=taken.parent)
         depart(taken.request, flight)
-        flight.once = is_one_off(taken.request)
-        flight.revisit = revisit_of(taken.request)
+        revisit = revisit_of(taken.request)
+        flight.revisit = NEVER if is_one_off(taken.request) else revisit
         if self._session.config.items == "changed":
             flight.page = self._crawler.request_fingerprinter.fingerprint(taken.request)
         self._crawler.stats.inc_value("scheduler/dequeued")
@@ -247,7 +133,7 @@ class ProjectRequests:
         if refusal is None:
             self._frontier.sites.flights.unasked(fetch)
         else:
-            self._refusals.ended()
+            self._landings.refused_ended()
         self._frontier.sites.flights.keep(fetch.lease.id)
         self._session.metrics.inc("addon/withheld")
         if str(why) not in self._missing:

@@ -8,7 +8,7 @@ import asyncio
 import os
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from scrapy import signals
 
@@ -19,7 +19,6 @@ from webfountain.history.recorder import Recorder
 from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
     from typing import Self
 
@@ -27,11 +26,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.history.live import LiveSnapshot
-    from webfountain.store.contract import FrontierStore
 
 __all__ = ["Recording"]
 
-_T = TypeVar("_T")
 MAX_FILES: Final = 100_000
 """A folder with more files than this is not measured, because sizes are measured once a minute."""
 _DEPTH: Final = 2
@@ -61,7 +58,7 @@ class Recording:
         folder = folder_of(session.config.store) if is_own else session.store_folder(spider)
         sizes = partial(_sizes, session, folder)
         recorder = Recorder(session.frontier, session.metrics, now=session.now, sizes=sizes)
-        loop = RecordLoop(recorder, self._with_store, folder, made=self._note)
+        loop = RecordLoop(recorder, session.on_store, folder, made=self._note)
         session.before_close.append(lambda: session.frontier.worker.on_store(loop.end))
         self._task = asyncio.get_running_loop().create_task(loop.run())
 
@@ -72,14 +69,6 @@ class Recording:
 
     def _note(self, snapshot: LiveSnapshot) -> None:
         self._session.snapshot = snapshot
-
-    async def _with_store(self, function: Callable[[FrontierStore], _T]) -> _T:
-        in_worker = self._session.in_worker
-        if in_worker is None:  # the crawl has ended, and the recording ends in a moment
-            never: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
-            return await never
-        found: _T = await in_worker(partial(self._session.frontier.worker.on_store, function))
-        return found
 
 
 def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:

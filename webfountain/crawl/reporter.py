@@ -170,11 +170,10 @@ class Reporter:
 
     async def _report_while_it_runs(self) -> None:
         for moment in itertools.count():
-            in_worker = self._session.in_worker
-            if self._progress is not None and in_worker is not None and moment % FRESHNESS_EVERY == 0:
+            if self._progress is not None and moment % FRESHNESS_EVERY == 0:
                 frontier = self._session.frontier
                 estimate = partial(frontier.worker.fresh_share, frontier.progress.stored, frontier.now())
-                self._freshness = await in_worker(estimate)
+                self._freshness = await self._session.call(estimate)
             self._publish()
             await asyncio.sleep(EVERY_S)
 

@@ -24,16 +24,15 @@ from scrapy.utils.defer import deferred_f_from_coro_f
 
 from webfountain.crawl import engine
 from webfountain.crawl.download_handler import ABORT, ABORT_SITES
-from webfountain.crawl.flight import CURRENT, Flight, flight_of
+from webfountain.crawl.flight import CURRENT, Flight, Landings, flight_of
 from webfountain.crawl.item_safety import ItemSafety
-from webfountain.crawl.landings import Landings
 from webfountain.crawl.memory_requests import DirectRequests
 from webfountain.crawl.own_crawl import OwnCrawl
 from webfountain.crawl.process_memory import tune_memory
 from webfountain.crawl.project_crawl import ProjectCrawl
 from webfountain.crawl.project_robots import count_robots
 from webfountain.crawl.reactor_names import reactor_addresses
-from webfountain.crawl.refusals import Refusals
+from webfountain.crawl.requests import ignores_robots
 from webfountain.crawl.session import Session
 from webfountain.crawl.worker_thread import Worker
 from webfountain.download.resolver import Resolver
@@ -47,7 +46,6 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.crawl.builder import FrontierSetup
     from webfountain.download.bad_response import ErrorWord
     from webfountain.frontier.frontier import Frontier
     from webfountain.metrics import Metrics
@@ -103,7 +101,7 @@ class FountainScheduler:
         self._crawler = crawler
         self._session = session
         self._direct = DirectRequests(crawler.stats)
-        self._worker = Worker(before_batch=self._tick, absorbed=self._absorbed, failed=self._failed)
+        self._worker = session.worker = Worker(before_batch=self._tick, absorbed=self._absorbed, failed=self._failed)
         self._aborted = False
         self._has_left = False
         self._term: TermGuard | None = None
@@ -132,7 +130,7 @@ class FountainScheduler:
             if the folder of the store belongs to another user, for example.
         """
         try:
-            built = await self._worker.call(lambda: self._session.open(spider))
+            built = await self._worker.call(partial(self._session.open, spider, ignores_robots=ignores_robots))
         except (WebfountainError, OSError) as error:
             if isinstance(error, WebfountainError):
                 self._session.error = error
@@ -143,15 +141,17 @@ class FountainScheduler:
         is_own = getattr(spider, "is_fountain", False)
         self._resolver = Resolver(None if is_own else reactor_addresses)
         self._timer = WakeTimer(self._crawler, built.frontier, self._session.metrics)
-        self._refusals = Refusals(built.frontier, self._session.now)
-        self._landings = self._new_landings(built.frontier, is_own=is_own)
+        self._landings = Landings(
+            self._session,
+            set_timer=self._timer.set,
+            on_landed=_count_nothing if is_own else partial(count_robots, self._crawler.stats, self._session.robots),
+        )
         engine.connect_ends(self._crawler, self._landings.ended)
         engine.scrape_for(self._crawler, None if is_own else CURRENT, flight_of)
         engine.guard_pipelines(self._crawler, ItemSafety(self._crawler, _source_of).guard)
         if is_own:
             tune_memory()
-        self._session.in_worker = self._worker.call
-        self._crawl = self._new_crawl(built, spider, is_own=is_own)
+        self._crawl = (OwnCrawl if is_own else ProjectCrawl)(self._session, self._landings, self._direct)
         if built.frontier.others.shared:
             self._term = TermGuard(built.frontier.others.term.left_s, partial(self._cut, "lapsed"))
             self._term.start()
@@ -159,43 +159,17 @@ class FountainScheduler:
         begin, take = self._crawl.begin, self._crawl.take_work
         self._worker.start(built.frontier, begin, take, compare_clock=built.compare_clock)
 
-    def _new_landings(self, frontier: Frontier, *, is_own: bool) -> Landings:
-        return Landings(
-            self._crawler,
-            self._session,
-            frontier,
-            refusals=self._refusals,
-            set_timer=self._timer.set,
-            stir=self._worker.stir,
-            on_landed=_count_nothing if is_own else partial(count_robots, self._crawler.stats, self._session.robots),
-        )
-
-    def _new_crawl(self, built: FrontierSetup, spider: Spider, *, is_own: bool) -> OwnCrawl | ProjectCrawl:
-        if is_own:
-            return OwnCrawl(self._crawler, built, spider, self._worker, landings=self._landings, direct=self._direct)
-        return ProjectCrawl(
-            self._crawler,
-            self._session,
-            self._worker,
-            landings=self._landings,
-            refusals=self._refusals,
-            direct=self._direct,
-            failed=self._failed,
-        )
-
     @deferred_f_from_coro_f
     async def close(self, reason: str) -> None:
         """Settle all finished downloads, release the other leases, and close the store and the repository."""
         if self._session.built is None:
             return
-        self._session.in_worker = None
-        self._crawl.stop()
         self._resolver.close()
         self._timer.close()
         if self._term is not None:
             self._term.stop()
         self.frontier.stop()
-        self._refusals.give_up()
+        self._landings.give_up()
         await self._worker.end()
         await self._crawl.close(reason)
         try:
@@ -230,7 +204,7 @@ class FountainScheduler:
         """Return the next request. If no request is allowed now, set the timer and return None."""
         if self._direct:
             return self._direct.take()
-        if (refusal := self._refusals.next_refused()) is not None:
+        if (refusal := self._landings.next_refused()) is not None:
             return self._crawl.refused(refusal)
         fetch = self.frontier.next()
         if fetch is None:
@@ -262,18 +236,14 @@ class FountainScheduler:
         engine.fail(self._crawler)
 
     def _tick(self) -> None:
-        """Do the regular work: resolve host names, check for new start URLs or an edited policy file, and end a
-        finished crawl.
-        """
+        """Do the regular work: resolve host names, and end a finished crawl."""
         if hosts := self.frontier.sites.addresses.unresolved():
             self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
-        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.unreported()):
+        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._landings.refused()):
             self.frontier.stop()
             engine.close(self._crawler, reason)
-        else:
-            self._crawl.poll()
 
     def _cut(self, word: ErrorWord) -> None:
         """End all transfers immediately."""

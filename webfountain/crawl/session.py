@@ -14,8 +14,9 @@ without a collection file gets a collection made from its own settings:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
-from weakref import WeakKeyDictionary
+import asyncio
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from webfountain.config import FountainConfig
 from webfountain.crawl import engine
@@ -29,28 +30,35 @@ from webfountain.metrics import Metrics
 from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
     from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from webfountain.crawl.builder import FrontierSetup
+    from webfountain.crawl.worker_thread import Worker
     from webfountain.download.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
     from webfountain.history.live import LiveSnapshot
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["Session"]
 
-_SESSIONS: Final[WeakKeyDictionary[Crawler, Session]] = WeakKeyDictionary()
+_T = TypeVar("_T")
+_ATTRIBUTE: Final = "_webfountain_session"
+"""The attribute of a crawler that contains its session."""
 
 
 class Session:
     """The session of one crawl. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
 
+    worker: Worker
+    """The worker thread, which the scheduler makes."""
+
     def __init__(self, crawler: Crawler) -> None:
         use_json(crawler.settings)  # first, so that a wrong setting is reported in JSON, too
-        self._settings = crawler.settings
+        self.crawler = crawler
         self.config = FountainConfig.from_mapping(crawler.settings)
         self.metrics = Metrics()
         self.arguments = engine.spider_arguments(crawler)
@@ -72,8 +80,6 @@ class Session:
         """Bodies of the robots.txt files that this run has fetched for a Scrapy project, by host and port."""
         self.pace: ProjectPace | None = None
         """The delays from the settings of a Scrapy project; None if a collection file sets the delays."""
-        self.in_worker: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None
-        """Runs a function in the worker thread, while the crawl is open."""
         self.snapshot: LiveSnapshot | None = None
         """The newest live snapshot of the crawl."""
         self.before_close: list[Callable[[], object]] = []
@@ -82,9 +88,10 @@ class Session:
     @classmethod
     def of(cls, crawler: Crawler) -> Session:
         """Return the session of a crawler; create it at the first call."""
-        session = _SESSIONS.get(crawler)
-        if session is None:
-            session = _SESSIONS[crawler] = cls(crawler)
+        held = vars(crawler)
+        if _ATTRIBUTE not in held:
+            held[_ATTRIBUTE] = cls(crawler)
+        session: Session = held[_ATTRIBUTE]
         return session
 
     @property
@@ -97,12 +104,22 @@ class Session:
         assert self.built is not None
         return self.built.clock.now()
 
+    async def call(self, function: Callable[[], _T]) -> _T:
+        """Run a function in the worker thread. While the crawl ends, wait until the calling task is cancelled."""
+        if self.worker.is_ending:
+            await asyncio.get_running_loop().create_future()
+        return await self.worker.call(function)
+
+    async def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
+        """Run a function on the crawl's store, in the worker thread."""
+        return await self.call(partial(self.frontier.worker.on_store, function))
+
     def store_folder(self, spider: Spider) -> Path | None:
         """Return the folder of the store of a Scrapy project's spider, or None for a store on a server."""
-        return folder_of(store_url(self.config, self._settings, spider.name, self.arguments))
+        return folder_of(store_url(self.config, self.crawler.settings, spider.name, self.arguments))
 
-    def open(self, spider: Spider) -> FrontierSetup:
-        """Open store and repository, in the worker thread.
+    def open(self, spider: Spider, *, ignores_robots: Callable[[bytes], bool]) -> FrontierSetup:
+        """Open store and repository, in the worker thread. `ignores_robots` is for `build_for_project`.
 
         Raises
         ------
@@ -111,10 +128,16 @@ class Session:
         """
         if not getattr(spider, "is_fountain", False):
             if self.config.collection is None:
-                self.pace = ProjectPace(self._settings, self.config)
+                self.pace = ProjectPace(self.crawler.settings, self.config)
                 self.pace.log_rules()
             self.built = build_for_project(
-                self.config, self._settings, spider.name, self.arguments, self.metrics, pace=self.pace
+                self.config,
+                self.crawler.settings,
+                spider.name,
+                self.arguments,
+                self.metrics,
+                pace=self.pace,
+                ignores_robots=ignores_robots,
             )
         elif self.config.collection is None:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")

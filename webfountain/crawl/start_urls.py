@@ -5,9 +5,8 @@ A spider has a list of start URLs if it has the attribute `redis_key`, like scra
 pages of their sites. An entry is done when its requests are in the store. If a worker dies before its entry is done,
 another worker takes the entry.
 
-Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
-REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes (by
-default never).
+Settings read: REDIS_ENCODING; REDIS_START_URLS_KEY, REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET;
+MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes (by default never).
 """
 
 from __future__ import annotations
@@ -23,23 +22,22 @@ from typing import TYPE_CHECKING, Any, Final
 from scrapy import FormRequest, Request, signals
 from scrapy.exceptions import DontCloseSpider
 
-from webfountain.errors import WebfountainError
+from webfountain.crawl import engine
 from webfountain.frontier.requests_by_url import put_first
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from webfountain.crawl.worker_thread import Worker
-    from webfountain.frontier.frontier import Frontier
+    from webfountain.crawl.session import Session
     from webfountain.records import Link
     from webfountain.store.contract import FrontierStore
-    from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm
+    from webfountain.store.shared_contract import Feed, FeedForm
 
-__all__ = ["StartUrlPoller", "StartUrls", "redis_parameters", "redis_url"]
+__all__ = ["StartUrls"]
 
 logger = logging.getLogger(__name__)
 TAKEN_S: Final = 60.0
@@ -47,30 +45,10 @@ TAKEN_S: Final = 60.0
 SHORTEST_S: Final = 0.2
 LONGEST_S: Final = 2.0
 """Longest time between two reads of an empty list, in seconds."""
-_NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
-"""Keys of REDIS_PARAMS that webfountain ignores, because only scrapy-redis's own client understands them."""
-
-
-def redis_url(settings: BaseSettings, spider: str) -> str | None:
-    """Return the URL of a spider's store on the Redis server of a scrapy-redis project, or None if no setting names a
-    server.
-    """
-    url: str | None = settings.get("REDIS_URL")
-    if not url and (settings.get("REDIS_HOST") or settings.get("REDIS_PORT")):
-        host, port = settings.get("REDIS_HOST") or "localhost", settings.get("REDIS_PORT") or 6379
-        url = f"redis://{host}:{port}/{settings.get('REDIS_DB') or 0}"
-    if not url:
-        return None
-    return url if "?" in url else f"{url}?prefix=webfountain.{spider}"
-
-
-def redis_parameters(settings: BaseSettings) -> Mapping[str, Any]:
-    """Return the parameters of REDIS_PARAMS for a connection, such as passwords and timeouts."""
-    return {name: value for name, value in settings.getdict("REDIS_PARAMS").items() if name not in _NOT_OURS}
 
 
 class StartUrls:
-    """The Redis list of start URLs of one spider. The loop thread calls all methods except `take` and `done`."""
+    """The Redis list of start URLs of one spider."""
 
     def __init__(self, feed: Feed, spider: Spider, settings: BaseSettings) -> None:
         self._feed = feed
@@ -80,7 +58,6 @@ class StartUrls:
         idle = getattr(spider, "max_idle_time", None)
         self._idle_most = int(settings.getint("MAX_IDLE_TIME_BEFORE_CLOSE") if idle is None else idle)
         self._last = time.monotonic()
-        self._wait_s = SHORTEST_S
 
     @classmethod
     def of(cls, crawler: Crawler, spider: Spider, store: FrontierStore) -> StartUrls | None:
@@ -108,20 +85,24 @@ class StartUrls:
         logger.info("Start URLs of %s are read from the %s %r on the store's server", spider.name, form, name)
         return found
 
-    @property
-    def wait_s(self) -> float:
-        """Time to wait before the next read of the list, in seconds."""
-        return self._wait_s
-
-    def take(self, at: float) -> list[FeedEntry]:
-        """Take the next entries from the list, in one round trip."""
-        found = self._feed.take(self._most, until=at + TAKEN_S, at=at)
-        self._wait_s = SHORTEST_S if found else min(1.5 * self._wait_s, LONGEST_S)
-        return found
-
-    def done(self, taken: list[FeedEntry]) -> None:
-        """Remove entries whose requests are in the store, in one round trip."""
-        self._feed.done(taken)
+    async def move(self, session: Session, link_of: Callable[[Request], Link | None]) -> None:
+        """Move the start URLs to the store until the crawl closes. `link_of` converts a request to a `Link` for the
+        store, or returns None if the request is dropped.
+        """
+        frontier, wait_s = session.frontier, SHORTEST_S
+        while True:
+            await asyncio.sleep(wait_s)
+            if engine.is_closing(session.crawler):
+                return
+            at = frontier.now()
+            taken = await session.call(partial(self._feed.take, self._most, until=at + TAKEN_S, at=at))
+            wait_s = SHORTEST_S if taken else min(1.5 * wait_s, LONGEST_S)
+            requests = [request for entry in taken for request in self.requests(entry.data)]
+            links = [link for request in requests if (link := link_of(request)) is not None]
+            if taken:
+                await session.on_store(partial(put_first, links=links, now=frontier.now))
+                await session.call(partial(self._feed.done, taken))
+                session.worker.stir()
 
     def requests(self, data: bytes) -> list[Request]:
         """Return the requests of an entry, or log that the entry is invalid."""
@@ -156,50 +137,3 @@ class StartUrls:
 
 def _nothing(*_: Any) -> list[bytes]:
     return []
-
-
-class StartUrlPoller:
-    """Moves start URLs from the Redis list to the store. `link_of` converts a request to a `Link` for the store, or
-    returns None if the request is dropped.
-    """
-
-    def __init__(
-        self,
-        start_urls: StartUrls,
-        frontier: Frontier,
-        worker: Worker,
-        link_of: Callable[[Request], Link | None],
-        failed: Callable[[WebfountainError], None],
-    ) -> None:
-        self._start_urls = start_urls
-        self._frontier = frontier
-        self._worker = worker
-        self._link_of = link_of
-        self._failed = failed
-        self._task: asyncio.Task[None] | None = None
-        self._poll_at = 0.0
-
-    def poll(self) -> None:
-        """Check, at regular intervals, whether other programs have pushed start URLs."""
-        if self._task is None and time.monotonic() >= self._poll_at:
-            self._task = asyncio.get_running_loop().create_task(self._take())
-
-    def close(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-
-    async def _take(self) -> None:
-        try:
-            taken = await self._worker.call(partial(self._start_urls.take, self._frontier.now()))
-            requests = [request for entry in taken for request in self._start_urls.requests(entry.data)]
-            links = [link for request in requests if (link := self._link_of(request)) is not None]
-            if taken:
-                first = partial(put_first, links=links, now=self._frontier.now)
-                await self._worker.call(partial(self._frontier.worker.on_store, first))
-                await self._worker.call(partial(self._start_urls.done, taken))
-                self._worker.stir()
-            self._poll_at = time.monotonic() + self._start_urls.wait_s
-        except WebfountainError as error:
-            self._failed(error)
-        finally:
-            self._task = None

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 from scrapy.exceptions import DownloadFailedError, DownloadTimeoutError
 from twisted.internet.ssl import Certificate
 
-from webfountain.crawl.error_words import download_error
+from webfountain.crawl.middlewares import download_error
 from webfountain.download.connection import Exchange
 from webfountain.download.time_limits import TimeLimits
 

@@ -61,12 +61,12 @@ class Worker:
         self._failed = failed
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="webfountain-worker")
         self._stirred = asyncio.Event()
-        self._ending = False
+        self.is_ending = False
+        """True after a call of `end`."""
         self._heart = ThreadPoolExecutor(1, thread_name_prefix="webfountain-heartbeat")
         self._task: asyncio.Task[None] | None = None
         self._beating: asyncio.Task[None] | None = None
-        self._polling: asyncio.Task[None] | None = None
-        self._planning: asyncio.Task[None] | None = None
+        self._others: set[asyncio.Task[None]] = set()
 
     async def call(self, function: Callable[[], _T]) -> _T:
         """Run a function in the worker thread, after the thread's current work."""
@@ -82,10 +82,19 @@ class Worker:
     ) -> None:
         """Start the loop. After each heartbeat, another thread calls `compare_clock`."""
         loop = asyncio.get_running_loop()
-        self._task = loop.create_task(self._run(frontier, first, take))
-        self._polling = loop.create_task(self._guarded(self._poll()))
+        self._task = loop.create_task(self._guarded(self._run(frontier, first, take)))
+        self.begin(self._poll())
         if frontier.heart is not None:
             self._beating = loop.create_task(self._guarded(self._beat(frontier.heart, frontier.now, compare_clock)))
+
+    def begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]:
+        """Begin a task that runs beside the loop, until it returns or `end` is called. An error of the task ends the
+        crawl.
+        """
+        task = asyncio.get_running_loop().create_task(self._guarded(work))
+        self._others.add(task)
+        task.add_done_callback(self._others.discard)
+        return task
 
     def stir(self) -> None:
         """Wake the loop, because there may be work."""
@@ -93,10 +102,10 @@ class Worker:
 
     async def end(self) -> None:
         """Do the remaining work, then stop."""
-        self._ending = True
+        self.is_ending = True
         self.stir()
-        if self._polling is not None:
-            self._polling.cancel()
+        for task in self._others:
+            task.cancel()
         if self._task is not None:
             await self._task
         if self._beating is not None:
@@ -111,9 +120,6 @@ class Worker:
         self._heart.shutdown(wait=False)
 
     async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
-        await self._guarded(self._run_all(frontier, first, take))
-
-    async def _run_all(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
         await self.call(first)
         await self._run_batches(frontier, take)
 
@@ -146,16 +152,16 @@ class Worker:
     async def _run_batches(self, frontier: Frontier, take: Callable[[], Batch | None]) -> None:
         loop = asyncio.get_running_loop()
         while True:
-            if not self._ending:
+            if not self.is_ending:
                 self._before_batch()
             work = take()
             if work is not None:
                 frontier.work.absorb(await loop.run_in_executor(self._thread, _timed, frontier.worker.run, work))
                 self._absorbed()
                 self._plan(frontier.planner)
-                if not self._ending:
+                if not self.is_ending:
                     await asyncio.sleep(pause_s(len(frontier.sites.sites)))
-            elif self._ending:
+            elif self.is_ending:
                 return
             else:
                 await self._rest(frontier.work_at() - frontier.now())
@@ -164,7 +170,7 @@ class Worker:
         """Make a plan in another thread, if a plan is due."""
         making = planner.making()
         if making is not None:
-            self._planning = asyncio.get_running_loop().create_task(self._adopt(planner, making))
+            self.begin(self._adopt(planner, making))
 
     async def _adopt(self, planner: Planner, making: Callable[[], Plan | None]) -> None:
         try:

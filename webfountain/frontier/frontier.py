@@ -107,11 +107,16 @@ class Frontier:
         assert fetch.lease is not None
         self.sites.flights.given_back(fetch.lease, self._batches.gather())
 
-    def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
-        """Settle a finished request of a Scrapy project's spider, instead of calling `examine` and `finish`."""
+    def acknowledge(
+        self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0, due: float | None = None
+    ) -> None:
+        """Settle a finished request of a Scrapy project's spider, instead of calling `examine` and `finish`.
+
+        `due` is the time at which the request is made again, UTC seconds; infinity means never.
+        """
         assert fetch.lease is not None
         batch = self._batches.gather()
-        self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds)
+        self.sites.flights.acknowledged(fetch.lease, batch, status=status, error=error, seconds=seconds, due=due)
 
     # ---------------------------------------------------------- other events
 

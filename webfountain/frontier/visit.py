@@ -182,21 +182,28 @@ def unkept(lease: Lease, at: float, *, period_s: float) -> Outcome:
     return Outcome(lease.id, "failed", record)
 
 
-def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
+def acknowledged(
+    lease: Lease,
+    *,
+    status: int | None,
+    error: str | None,
+    at: float,
+    seconds: float = 0.0,
+    due: float | None = None,
+) -> Outcome:
     """Return the outcome of a request whose answer is not examined: a Scrapy project's spider handled the answer, or
     the site was given up.
 
-    An acknowledged request is not sent again. The error `REPLACED` means that a retry or redirect replaced the request.
+    An acknowledged request is sent again at `due`, or as the store decides; a failed request is not sent again without
+    `due`. The error `REPLACED` means that a retry or redirect replaced the request.
     """
-    if error == REPLACED:
-        record = msgspec.structs.replace(lease.record, state="crawled", status=status, error=error, last_crawled=at)
-        return Outcome(lease.id, "new", msgspec.structs.replace(record, due=None), seconds)
+    is_failed = error not in (None, REPLACED)
     record = msgspec.structs.replace(
         lease.record,
-        state="crawled" if error is None else "failed",
+        state="failed" if is_failed else "crawled",
         status=status,
         error=error,
         last_crawled=at,
-        due=None if error is None else inf,
+        due=inf if is_failed and due is None else due,
     )
-    return Outcome(lease.id, "new" if error is None else "failed", record, seconds)
+    return Outcome(lease.id, "failed" if is_failed else "new", record, seconds)

@@ -152,10 +152,10 @@ class Flights:
             self._sites.note(site, batch.at)
 
     def acknowledged(
-        self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
+        self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float, due: float | None
     ) -> None:
         """Settle a finished request of a Scrapy project's spider."""
-        outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
+        outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds, due=due)
         batch.settle(lease, outcome)
         self._context.metrics.inc(f"outcome/{outcome.kind}")
 
