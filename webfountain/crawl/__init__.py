@@ -24,8 +24,8 @@ pass the steps above, and are acknowledged at the end. A request that the ant re
 Other modules
 -------------
 Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`. Requests
-that were already made: `project_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items`,
-`session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`. Logs and
+that were already made: `project_requests`, `revisits`, `scrapy_redis`. Options: `new_items`,
+`session_cookies`, `start_urls`, `item_safety`. Logs and
 figures: `reporter`, `recording`, `metrics_server`, `log_formatter`. The rest: `spider`, `command`, `engine` (private
 parts of Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
 """

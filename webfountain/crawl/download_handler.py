@@ -18,56 +18,139 @@ import functools
 import ipaddress
 import logging
 import ssl
+from collections import deque
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from scrapy.core.downloader.handlers._base_streaming import BaseStreamingDownloadHandler
-from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.exceptions import (
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+    UnsupportedURLSchemeError,
+)
 from scrapy.http import Headers, Response
 from scrapy.utils._download_handlers import normalize_bind_address
 from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
 from service_identity import CertificateError, VerificationError
+from twisted.internet.ssl import Certificate
 
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.middlewares import download_error
 from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.session import Session
-from webfountain.crawl.streamed_answer import StreamedAnswer
 from webfountain.download.bad_response import BadResponse
-from webfountain.download.connection import check_certificates
+from webfountain.download.connection import Exchange, check_certificates
 from webfountain.download.connection_pool import ConnectionPool
 from webfountain.download.fetcher import Fetcher, allowed, authority_of
 from webfountain.download.resolver import Resolver
+from webfountain.download.time_limits import TimeLimits
 from webfountain.public_addresses import is_address
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Collection, Sequence
+    from collections.abc import AsyncIterator, Callable, Collection, Sequence
 
     from scrapy import Request
     from scrapy.core.downloader.handlers._base_streaming import _BaseResponseArgs
     from scrapy.crawler import Crawler
-    from twisted.internet.ssl import Certificate
 
     from webfountain.crawl.flight import Flight
+    from webfountain.download.bad_response import ErrorWord
     from webfountain.download.connection import Endpoint
+    from webfountain.download.http_reader import ResponseReader
     from webfountain.records import FetchResult
 
-__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse", "warn_of_other_name"]
+__all__ = ["ABORT", "FountainDownloadHandler", "FountainResponse", "warn_of_other_name"]
 
 logger = logging.getLogger(__name__)
 
 ABORT: Final = object()
-"""The signal that ends all downloads. The signal's argument `word` becomes the error of each download: "cut" if the
-crawl stops, "lapsed" if the ant's leases ended.
+"""The signal that ends all downloads, or those from `sites` if this argument is not None. The argument `word` becomes
+the error of each download: "cut" if the crawl stops, "lapsed" if the ant's leases ended.
 """
 
-ABORT_SITES: Final = object()
-"""The signal that ends all downloads from `sites`, because another ant crawls these sites now."""
+
+class _StreamedAnswer:
+    """An answer to a request of a Scrapy project; Scrapy's `BaseStreamingDownloadHandler` reads its body in pieces."""
+
+    __slots__ = ("_news", "_pieces", "_running", "_timeout", "_url", "endpoint", "exchange", "full", "taken")
+
+    def __init__(self, request: Request, timeout: float, *, may_send: Callable[[], bool] | None) -> None:
+        self._url = request.url
+        self._timeout = timeout
+        self._news = asyncio.Event()
+        self._pieces: deque[bytes] = deque()
+        self._running: asyncio.Task[None] | None = None
+        self.endpoint: Endpoint | None = None
+        head_only = request.method == "HEAD"
+        self.exchange = Exchange(self._begin, TimeLimits(timeout, None), head_only=head_only, may_send=may_send)
+        self.taken = 0
+        self.full = False
+
+    def _begin(self, _: ResponseReader) -> _StreamedAnswer:
+        self._news.set()
+        return self
+
+    @property
+    def size(self) -> int:
+        """Number of received bytes that Scrapy has not read yet."""
+        return sum(map(len, self._pieces))
+
+    def take(self, data: bytes) -> None:
+        """Add a piece of the body, still encoded."""
+        self.taken += len(data)
+        self._pieces.append(data)
+        self._news.set()
+
+    def end(self) -> bytes:
+        """Return no bytes, because Scrapy reads the body through `chunks`."""
+        return b""
+
+    def wake(self, running: asyncio.Task[None]) -> None:
+        """Record that the exchange of request and answer has ended."""
+        self._running = running
+        self._news.set()
+
+    async def begun(self) -> None:
+        """Wait for the response headers. Raise the error of the exchange if it ends before the headers."""
+        while self.exchange.sink is None:
+            await self._news.wait()
+            self._news.clear()
+            if self._running is not None and self.exchange.sink is None:
+                self._raise(self._running)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the pieces of the body. Raise ResponseDataLossError if the peer closed the connection before the
+        end.
+        """
+        while True:
+            while self._pieces:
+                yield self._pieces.popleft()
+            if self._running is not None:
+                break
+            await self._news.wait()
+            self._news.clear()
+        if self.exchange.error is not None or self._running.cancelled() or self._running.exception():
+            self._raise(self._running)
+
+    def certificate(self) -> Certificate | None:
+        """Return the peer's certificate, or None without TLS."""
+        return None if self.exchange.connection is None else _certificate(self.exchange.connection.tls())
+
+    def _raise(self, running: asyncio.Task[None]) -> NoReturn:
+        """Raise the error of the exchange as an exception that Scrapy's middlewares know."""
+        running.result()
+        word, cause = self.exchange.error or "cut", self.exchange.cause
+        if word == "timeout":
+            raise DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds.")
+        if word == "cut" and (cause is not None or self.exchange.aborted):
+            raise DownloadFailedError(f"{cause or 'the crawl stops'}: {self._url}") from cause
+        raise download_error(word, self._url) from cause
 
 
-class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
+class FountainDownloadHandler(BaseStreamingDownloadHandler["_StreamedAnswer"]):
     """The download handler for http and https.
 
     Settings read: WEBFOUNTAIN_ALLOW_PRIVATE, DOWNLOAD_BIND_ADDRESS, DOWNLOAD_TIMEOUT, DOWNLOAD_MAXSIZE,
@@ -95,8 +178,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         self._scrapys: Any = None
         self._named: set[str] = set()
         """Hosts whose certificate was already compared with the host name (`warn_of_other_name`)."""
-        crawler.signals.connect(self._pool.abort, ABORT)
-        crawler.signals.connect(self._abort_sites, ABORT_SITES)
+        crawler.signals.connect(self._abort, ABORT)
 
     async def download_request(self, request: Request) -> Response:
         """Return the response, or raise one of Scrapy's download exceptions."""
@@ -108,9 +190,12 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         request.meta.setdefault("download_timeout", self._timeout)
         return await super().download_request(request)
 
-    def _abort_sites(self, sites: Collection[str]) -> None:
+    def _abort(self, word: ErrorWord, sites: Collection[str] | None) -> None:
+        if sites is None:
+            self._pool.abort(word)
+            return
         for authority in map(authority_of, sites):
-            self._pool.abort_site(authority.host, authority.port, "lapsed")
+            self._pool.abort_site(authority.host, authority.port, word)
 
     async def close(self) -> None:
         """Close all connections."""
@@ -147,10 +232,10 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
     # ------------------------------------------- methods that Scrapy's streaming calls
 
     @asynccontextmanager
-    async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[StreamedAnswer]:
+    async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[_StreamedAnswer]:
         """Send a project's request, and give the caller the answer before its body has arrived."""
         flight = flight_of(request)
-        answer = StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
+        answer = _StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
         running = asyncio.create_task(self._send(request, answer))
         running.add_done_callback(answer.wake)
         try:
@@ -163,7 +248,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         finally:
             running.cancel()
 
-    async def _send(self, request: Request, answer: StreamedAnswer) -> None:
+    async def _send(self, request: Request, answer: _StreamedAnswer) -> None:
         """Send a request to the address that the frontier chose. If the frontier chose no address, look up the host
         with Twisted's resolver.
         """
@@ -200,7 +285,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         return self._allow_private if terms is None else bool(terms.allow_private)
 
     @staticmethod
-    def _extract_headers(response: StreamedAnswer) -> Headers:
+    def _extract_headers(response: _StreamedAnswer) -> Headers:
         headers = Headers()
         chunked = response.exchange.reader.length is None
         for name, value in response.exchange.reader.headers:
@@ -209,7 +294,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         return headers
 
     @staticmethod
-    def _build_base_response_args(response: StreamedAnswer, request: Request, headers: Headers) -> _BaseResponseArgs:
+    def _build_base_response_args(response: _StreamedAnswer, request: Request, headers: Headers) -> _BaseResponseArgs:
         reader, connection = response.exchange.reader, response.exchange.connection
         assert reader.status is not None
         assert connection is not None
@@ -223,18 +308,24 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
         }
 
     @staticmethod
-    def _iter_body_chunks(response: StreamedAnswer) -> AsyncIterator[bytes]:
+    def _iter_body_chunks(response: _StreamedAnswer) -> AsyncIterator[bytes]:
         return response.chunks()
 
     @staticmethod
     def _is_dataloss_exception(exc: Exception) -> bool:
         return isinstance(exc, ResponseDataLossError)
 
-    def _log_tls_info(self, response: StreamedAnswer, request: Request) -> None:
+    def _log_tls_info(self, response: _StreamedAnswer, request: Request) -> None:
         connection = response.exchange.connection
         tls = None if connection is None else connection.tls()
         if tls is not None:
             _log_sslobj_debug_info(tls)
+
+
+def _certificate(tls: ssl.SSLObject | None) -> Certificate | None:
+    """Return the peer's certificate as an object of the type that Scrapy's HTTP/1.1 handler returns."""
+    der = None if tls is None else tls.getpeercert(binary_form=True)
+    return None if der is None else Certificate.load(der)
 
 
 def _turn(flight: Flight, endpoint: Endpoint) -> float:

@@ -17,7 +17,7 @@ from scrapy.core.downloader import Downloader, Slot
 from scrapy.utils.defer import deferred_from_coro
 from twisted.python.failure import Failure
 
-from webfountain.crawl.download_handler import ABORT, ABORT_SITES
+from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.flight import flight_of, replaced
 from webfountain.crawl.middlewares import download_error
 from webfountain.crawl.session import Session
@@ -49,22 +49,18 @@ class FountainDownloader(Downloader):
         self._downloads: dict[asyncio.Future[Response], str] = {}  # the requests, with their sites
         self._abort_word = "cut"
         crawler.signals.connect(self._abort, ABORT)
-        crawler.signals.connect(self._abort_sites, ABORT_SITES)
 
-    def _abort_sites(self, sites: Collection[str]) -> None:
-        self._abort_word = "lapsed"
-        for download in [download for download, site in self._downloads.items() if site in sites]:
-            del self._downloads[download]
-            download.cancel()
-
-    def _abort(self, word: ErrorWord) -> None:
+    def _abort(self, word: ErrorWord, sites: Collection[str] | None) -> None:
         """Cancel a project's downloads, and remove requests that still wait in a downloader slot."""
         self._abort_word = word
-        downloads, self._downloads = self._downloads, {}
-        for download in downloads:
+        for download in [each for each, site in self._downloads.items() if sites is None or site in sites]:
+            del self._downloads[download]
             download.cancel()
         for slot in self.slots.values():
-            for entry in [each for each in slot.queue if flight_of(each[0]) is not None]:
+            for entry in list(slot.queue):
+                flight = flight_of(entry[0])
+                if flight is None or (sites is not None and flight.fetch.site not in sites):
+                    continue
                 slot.queue.remove(entry)
                 entry[1].errback(Failure(download_error(word, entry[0].url)))  # type: ignore[no-untyped-call]
 

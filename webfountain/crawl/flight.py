@@ -137,17 +137,13 @@ class Landings:
 
     Parameters
     ----------
-    set_timer : called after each landing, to wake the engine in time
     on_landed : called with each fetch that landed
     """
 
-    def __init__(
-        self, session: Session, *, set_timer: Callable[[], None], on_landed: Callable[[FetchResult], None]
-    ) -> None:
+    def __init__(self, session: Session, *, on_landed: Callable[[FetchResult], None]) -> None:
         self._crawler = session.crawler
         self._session = session
         self._frontier = session.frontier
-        self._set_timer = set_timer
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
         """The flights that wait for in-memory requests, by lease."""
@@ -222,7 +218,6 @@ class Landings:
         flight.fetched = fetched
         self._on_landed(fetched)
         self._frontier.landed(fetched)
-        self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
         """Record that the downloader sends the request now, so that the delay before the site's next request begins."""
@@ -230,7 +225,7 @@ class Landings:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)
             self._frontier.sites.flights.queue_empty(flight.fetch, wait_s=delay.shortest)
-            self._set_timer()
+            engine.wake(self._crawler)
 
     def count_apart(self, flight: Flight) -> None:
         """Record that a request waits in a downloader slot other than its host's, and is not counted as a request to

@@ -16,6 +16,7 @@ from scrapy import Request
 
 from webfountain.crawl import engine
 from webfountain.crawl.flight import depart, origin_of
+from webfountain.crawl.process_memory import tune_memory
 from webfountain.policy.collection_file import PolicyPoll
 from webfountain.report.troubles import seed_lines, seeds_in_force
 
@@ -71,6 +72,7 @@ class OwnCrawl:
 
     async def open(self) -> None:
         """Begin the tasks that run beside the crawl."""
+        tune_memory()
         self._session.worker.begin(self._adopt_edits(PolicyPoll(self._built.collection)))
         self._session.worker.begin(self._report_seeds())
 

@@ -35,6 +35,7 @@ __all__ = [
     "RequestStore",
     "crawlable",
     "depth_of",
+    "fields_of",
     "ignores_robots",
     "importance_of",
     "link_of",
@@ -66,10 +67,8 @@ class Packer:
 
     def pack(self, request: Request) -> bytes:
         """Return the request as msgpack. Raise UnstorableValue if the request is not plain data."""
-        data = {name: getattr(request, name) for name in request.attributes}
-        data["callback"] = self._callbacks.name(request.callback)
-        data["errback"] = self._callbacks.name(request.errback)
-        data["headers"] = dict(request.headers)
+        callbacks = self._callbacks
+        data = fields_of(request, callbacks.name(request.callback), callbacks.name(request.errback))
         if type(request) is not Request:
             data["_class"] = path_of(type(request))
         return self._values.pack(data)
@@ -208,6 +207,12 @@ def crawlable(request: Request) -> str | None:
         return canonical(request.url)
     except UrlError:
         return None
+
+
+def fields_of(request: Request, callback: Any, errback: Any) -> dict[str, Any]:
+    """Return the attributes of a request, with the names of its callbacks."""
+    attributes = {name: getattr(request, name) for name in request.attributes}
+    return {**attributes, "callback": callback, "errback": errback, "headers": dict(request.headers)}
 
 
 def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:

@@ -23,12 +23,11 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_f_from_coro_f
 
 from webfountain.crawl import engine
-from webfountain.crawl.download_handler import ABORT, ABORT_SITES
+from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.flight import CURRENT, Flight, Landings, flight_of
 from webfountain.crawl.item_safety import ItemSafety
 from webfountain.crawl.memory_requests import DirectRequests
 from webfountain.crawl.own_crawl import OwnCrawl
-from webfountain.crawl.process_memory import tune_memory
 from webfountain.crawl.project_crawl import ProjectCrawl
 from webfountain.crawl.project_robots import count_robots
 from webfountain.crawl.reactor_names import reactor_addresses
@@ -40,7 +39,7 @@ from webfountain.errors import StoreAway, WebfountainError
 from webfountain.frontier.cluster.term import TermGuard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from typing import Self
 
     from scrapy import Spider
@@ -143,14 +142,11 @@ class FountainScheduler:
         self._timer = WakeTimer(self._crawler, built.frontier, self._session.metrics)
         self._landings = Landings(
             self._session,
-            set_timer=self._timer.set,
             on_landed=_count_nothing if is_own else partial(count_robots, self._crawler.stats, self._session.robots),
         )
         engine.connect_ends(self._crawler, self._landings.ended)
         engine.scrape_for(self._crawler, None if is_own else CURRENT, flight_of)
         engine.guard_pipelines(self._crawler, ItemSafety(self._crawler, _source_of).guard)
-        if is_own:
-            tune_memory()
         self._crawl = (OwnCrawl if is_own else ProjectCrawl)(self._session, self._landings, self._direct)
         if built.frontier.others.shared:
             self._term = TermGuard(built.frontier.others.term.left_s, partial(self._cut, "lapsed"))
@@ -223,7 +219,7 @@ class FountainScheduler:
     def _absorbed(self) -> None:
         """After each batch and each heartbeat, end all transfers from sites that other ants have taken over."""
         if lost := self.frontier.sites.departures.take_lost():
-            self._crawler.signals.send_catch_log(ABORT_SITES, sites=lost)
+            self._cut("lapsed", lost)
         self._crawl.absorb()
         engine.wake(self._crawler)
 
@@ -245,9 +241,9 @@ class FountainScheduler:
             self.frontier.stop()
             engine.close(self._crawler, reason)
 
-    def _cut(self, word: ErrorWord) -> None:
-        """End all transfers immediately."""
-        self._crawler.signals.send_catch_log(ABORT, word=word)
+    def _cut(self, word: ErrorWord, sites: Collection[str] | None = None) -> None:
+        """End all transfers immediately, or those from some sites."""
+        self._crawler.signals.send_catch_log(ABORT, word=word, sites=sites)
 
     def _wind_down(self) -> None:
         """Wait for fetches in flight, but end them after a grace period or at a second signal."""

@@ -1,25 +1,31 @@
-"""Take over the queue and the duplicate filter of scrapy-redis, before the first crawl with the add-on.
+"""Take over what scrapy-redis left on a server, before the first crawl with the add-on.
 
-Each pickled request in the queue is read as plain data (`plain_pickle`), added to the store and removed from the queue.
-A request with a fingerprint from scrapy-redis's duplicate filter counts as known. An entry that is not plain data stays
-in the queue, and is counted by reason in `TakeoverResult.left`.
+Each request in scrapy-redis's queue is added to the store and removed from the queue. A request with a fingerprint from
+scrapy-redis's duplicate filter counts as known. The entries of the queue are pickles, and a pickle is a program that
+may call any named function. So the reader accepts only a few containers and time classes of the standard library, and
+refuses all other names. The number of values in a pickle is limited, because a few bytes may expand to many values. An
+entry that is not plain data stays in the queue, and is counted by reason in `TakeoverResult.left`.
 """
 
 from __future__ import annotations
 
+import collections
+import datetime
+import decimal
 import hashlib
+import io
 import json
+import pickle
 from bisect import bisect_left
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from scrapy import Request
 from scrapy.utils.request import fingerprint
 from w3lib.url import canonicalize_url
 
-from webfountain.crawl.plain_pickle import PickleRefused, read_pickle
-from webfountain.crawl.requests import crawlable, link_of
+from webfountain.crawl.requests import crawlable, fields_of, link_of
 from webfountain.crawl.values import UnstorableValue, Values
+from webfountain.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,10 +33,31 @@ if TYPE_CHECKING:
     from webfountain.records import Link
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["EARLIER_SEEN", "SeenFingerprints", "TakeoverResult", "link_of_entry", "take_over"]
+__all__ = [
+    "EARLIER_SEEN",
+    "PickleRefused",
+    "SeenFingerprints",
+    "TakeoverResult",
+    "link_of_entry",
+    "read_pickle",
+    "take_over",
+]
 
 EARLIER_SEEN: Final = "scrapy-redis/seen"
 _BYTES: Final = 20
+MAX_BYTES: Final = 10_000_000
+MAX_VALUES: Final = 1_000_000
+_ALLOWED: Final[dict[tuple[str, str], Any]] = {
+    ("builtins", "set"): set,
+    ("builtins", "frozenset"): frozenset,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("datetime", "datetime"): datetime.datetime,
+    ("datetime", "date"): datetime.date,
+    ("datetime", "time"): datetime.time,
+    ("datetime", "timedelta"): datetime.timedelta,
+    ("datetime", "timezone"): datetime.timezone,
+    ("decimal", "Decimal"): decimal.Decimal,
+}
 
 
 class LeftoverKeys(Protocol):
@@ -107,6 +134,59 @@ def _digests_of(request: Request) -> Sequence[bytes]:
     ]
 
 
+class PickleRefused(InputError):
+    """Error for a pickle that uses a class or function other than the allowed ones."""
+
+
+class _DataUnpickler(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Return the class of an allowed name; raise PickleRefused for any other name."""
+        found = _ALLOWED.get((module_name, global_name))
+        if found is None:
+            raise PickleRefused(f"it names {module_name}.{global_name}")
+        return found
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Raise PickleRefused for a reference to an object outside the pickle."""
+        raise PickleRefused("it refers to data outside itself")
+
+
+def read_pickle(data: bytes) -> Any:
+    """Return the value of a pickle that contains only plain data.
+
+    Raises
+    ------
+    PickleRefused
+        if the pickle contains another name or is too large, or if the data is not a pickle.
+    """
+    if len(data) > MAX_BYTES:
+        raise PickleRefused(f"it is {len(data):,} bytes long (at most {MAX_BYTES:,})")
+    try:
+        value = _DataUnpickler(io.BytesIO(data)).load()
+    except PickleRefused:
+        raise
+    except Exception as error:
+        # The data may come from a stranger, and the unpickler has as many kinds of errors as opcodes.
+        raise PickleRefused(f"it is not a pickle ({type(error).__name__})") from None
+    _count(value)
+    return value
+
+
+def _count(value: Any) -> None:
+    """Raise PickleRefused for a value with too many parts, such as a value that contains itself."""
+    left, waiting = MAX_VALUES, [value]
+    while waiting:
+        found = waiting.pop()
+        left -= 1
+        if left < 0:
+            raise PickleRefused(f"it contains more than {MAX_VALUES:,} values")
+        if isinstance(found, dict):
+            waiting += found.keys()
+            waiting += found.values()
+        elif isinstance(found, list | tuple | set | frozenset):
+            waiting += found
+
+
 def link_of_entry(data: bytes) -> Link:
     """Convert a queue entry to the `Link` that the store keeps.
 
@@ -118,15 +198,16 @@ def link_of_entry(data: bytes) -> Link:
     given = _read(data)
     if not isinstance(given, dict) or not isinstance(given.get("url"), str):
         raise PickleRefused("it is not a request")
-    data_of = {str(name): value for name, value in given.items()}
-    kinds = {name: value for name, value in data_of.items() if name in Request.attributes}
-    kinds["callback"], kinds["errback"] = (_method(data_of.get(name)) for name in ("callback", "errback"))
+    held = {str(name): value for name, value in given.items()}
+    attributes = {name: value for name, value in held.items() if name in Request.attributes}
+    callback, errback = (_method(attributes.pop(name, None)) for name in ("callback", "errback"))
     try:
-        request = Request(**{**kinds, "callback": None, "errback": None})
+        request = Request(**attributes)
         url = crawlable(request)
-        packed = {**{name: getattr(request, name) for name in request.attributes}, **_named(kinds), **_class(data_of)}
-        packed["headers"] = dict(request.headers)
-        body = Values.pack(packed)
+        fields = fields_of(request, callback, errback)
+        if isinstance(held.get("_class"), str):
+            fields["_class"] = held["_class"]
+        body = Values.pack(fields)
     except (TypeError, ValueError, AttributeError, UnstorableValue) as error:
         raise PickleRefused(f"it is not a request ({error})") from None
     if url is None:
@@ -152,19 +233,10 @@ def _method(name: Any) -> str | None:
     return name
 
 
-def _named(kinds: dict[str, Any]) -> dict[str, Any]:
-    return {name: kinds[name] for name in ("callback", "errback")}
-
-
-def _class(given: dict[str, Any]) -> dict[str, str]:
-    path = given.get("_class")
-    return {"_class": path} if isinstance(path, str) else {}
-
-
 def take_over(keys: LeftoverKeys, store: FrontierStore, *, at: float) -> TakeoverResult:
     """Take over the queue and the duplicate filter. If `take_over` is interrupted, the call can be repeated."""
     taken = known = 0
-    left: Counter[str] = Counter()
+    left: collections.Counter[str] = collections.Counter()
     for entries in keys.requests():
         links, done = [], []
         for entry in entries:
