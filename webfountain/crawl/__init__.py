@@ -18,7 +18,7 @@ the `own_crawl` of a collection, and the `project_crawl` of a spider of a user's
 Requests of another project
 ---------------------------
 The `addon` installs the adapters. A request passes the duplicate filter (`dupefilter`) and is stored as plain data
-(`requests`, `values`, `callbacks`); a request that is not plain data stays in memory (`memory_requests`). All requests
+(`requests`, `values`); a request that is not plain data stays in memory (`memory_requests`). All requests
 pass the steps above, and are acknowledged at the end. A request that the ant refuses ends in its errback (`flight`).
 
 Other modules

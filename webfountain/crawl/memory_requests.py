@@ -127,10 +127,10 @@ class MemoryRequests:
         return MemoryRequest(taken.request.copy(), taken.parent)
 
     def keep_orphan(self, fetch: Fetch, place: bytes) -> bool:
-        """Keep a leased placeholder until the spider yields its request again. Return False for a request with
-        `dont_filter`, because another process cannot use its placeholder.
+        """Keep a leased placeholder until the spider yields its request again. Return False for the placeholder of a
+        request with `dont_filter`, because another process cannot use it, and for a request that is no placeholder.
         """
-        if len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
+        if not is_placeholder(place) or len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
             return False
         self._orphans[place] = fetch
         return True

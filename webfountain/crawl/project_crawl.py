@@ -15,9 +15,7 @@ from webfountain.crawl.downloader import FountainDownloader
 from webfountain.crawl.dupefilter import Duplicates
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.own_crawl import own_request
-from webfountain.crawl.project_requests import ProjectRequests
-from webfountain.crawl.requests import RequestStore
-from webfountain.crawl.revisits import KnownRequests
+from webfountain.crawl.project_requests import KnownRequests, ProjectRequests
 from webfountain.crawl.scrapy_redis import EARLIER_SEEN, SeenFingerprints
 from webfountain.crawl.start_urls import StartUrls
 from webfountain.frontier.requests_by_url import make_failed_again
@@ -51,9 +49,8 @@ class ProjectCrawl:
         self._endless = session.built.endless
         self._spider: Spider = session.crawler.spider
         self._duplicates = duplicates = Duplicates(self._crawler, size=entries_within(session.config.cache_bytes))
-        stored = RequestStore(self._crawler, self._spider, session.metrics, again=self._endless)
-        self._requests = ProjectRequests(session, landings, requests=stored, duplicates=duplicates, direct=direct)
-        self._known = KnownRequests(session, landings, requests=stored, duplicates=duplicates)
+        self._requests = ProjectRequests(session, landings, duplicates=duplicates, direct=direct)
+        self._known = KnownRequests(session, landings, requests=self._requests, duplicates=duplicates)
         self._cookies: SessionCookies | None = None
         self._digests: ItemDigests | None = None
 

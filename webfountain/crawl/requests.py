@@ -1,47 +1,45 @@
 """Convert the requests of a Scrapy project to plain data for the store, and back.
 
-The attributes of a request become msgpack, and its callbacks become names (`callbacks`). A request that is not plain
-data, for example with a lambda as callback, stays in memory until it is made (`memory_requests`).
+The attributes of a request become msgpack. Its callbacks become names, because a store cannot contain functions.
+Methods of the spider, functions of its package, and a `functools.partial` of either can be stored. A lambda or a method
+of another object cannot be stored. Looking up a name imports nothing and runs no code of the spider, because an
+attacker may have changed the names in the store. A request that is not plain data, for example with a lambda as
+callback, stays in memory until it is made (`memory_requests`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
+import functools
+import inspect
 import math
-import os
+import sys
+import types
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.http import Request
 
-from webfountain.crawl.callbacks import Callbacks
-from webfountain.crawl.memory_requests import MemoryRequest, MemoryRequests, is_placeholder, placeholder_ignores_robots
+from webfountain.crawl.memory_requests import is_placeholder, placeholder_ignores_robots
 from webfountain.crawl.values import NameMissing, UnstorableValue, Values, path_of, read_keys
 from webfountain.errors import UrlError
 from webfountain.records import Link
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
-    from scrapy import Spider
-    from scrapy.crawler import Crawler
+    from collections.abc import Callable, Iterator, Mapping
 
-    from webfountain.crawl.flight import Flight
-    from webfountain.metrics import Metrics
-    from webfountain.records import Lease
+    from scrapy import Spider
 
 __all__ = [
-    "LostInMemory",
+    "Callbacks",
     "Packer",
-    "RequestStore",
     "crawlable",
     "depth_of",
     "fields_of",
     "ignores_robots",
     "importance_of",
     "link_of",
+    "says_ignore_robots",
 ]
-
-logger = logging.getLogger(__name__)
 
 _IGNORES: Final = "dont_obey_robotstxt"
 _DEEPEST: Final = 2**31
@@ -51,8 +49,93 @@ _MIDDLE: Final = -3.25
 """Binary logarithm of the importance that priority 0 has; it is the middle of the store's classes of importance."""
 
 
-class LostInMemory(Exception):
-    """Error for a request that existed only in the memory of an earlier process."""
+class Callbacks:
+    """Converter between the callbacks of one spider and their names."""
+
+    def __init__(self, spider: Spider) -> None:
+        self._spider = spider
+        self._names: dict[Any, str] = {}
+
+    def name(self, callback: Callable[..., Any] | None) -> Any:
+        """Return the method name under which a callback is stored, or a dict for a function or a `functools.partial`.
+
+        Raises
+        ------
+        UnstorableValue
+            if the callback has no name; keep the request in memory.
+        """
+        if callback is None:
+            return None
+        if type(callback) is functools.partial:
+            return {"partial": self.name(callback.func), "args": list(callback.args), "kwargs": callback.keywords}
+        if inspect.isfunction(callback):
+            return self._name_of_function(callback)
+        function = getattr(callback, "__func__", None)
+        owner = getattr(callback, "__self__", None)
+        if function is None or (owner is not self._spider and owner not in type(self._spider).__mro__):
+            raise UnstorableValue(f"{callback!r} is not a method of the spider")
+        if function not in self._names:
+            self._names[function] = self._find(callback, function)
+        return self._names[function]
+
+    def callback(self, name: Any) -> Any:
+        """Return the callback for a stored name.
+
+        Raises
+        ------
+        NameMissing
+            if there is no such method or function, perhaps only in this version of the project.
+        """
+        if name is None:
+            return None
+        if isinstance(name, dict) and "partial" in name:
+            return functools.partial(self.callback(name["partial"]), *name["args"], **name["kwargs"])
+        if isinstance(name, dict) and "function" in name:
+            if (function := self._function_at(name.get("module"), name["function"])) is None:
+                raise NameMissing(f"the package of the spider {self._spider.name!r} has no function {name!r}")
+            return function
+        if not isinstance(name, str) or self._function_of(name) is None:
+            raise NameMissing(f"the spider {self._spider.name!r} has no method {name!r}")
+        return getattr(self._spider, name)
+
+    def _find(self, callback: Callable[..., Any], function: Any) -> str:
+        """Return the name of the spider attribute that contains the callback."""
+        for name in (getattr(function, "__name__", ""), *self._attributes()):
+            if self._function_of(name) is function:
+                return str(name)
+        raise UnstorableValue(f"no attribute of the spider is the callback {callback!r}")
+
+    def _name_of_function(self, function: Callable[..., Any]) -> Any:
+        """Return the name of a static method of the spider, or of a function of a module."""
+        name = function.__name__
+        if isinstance(inspect.getattr_static(self._spider, name, None), staticmethod):
+            if self._function_of(name) is function:
+                return name
+        elif self._function_at(function.__module__, name) is function:
+            return {"module": function.__module__, "function": name}
+        raise UnstorableValue(f"{function!r} is neither a method nor a function of the spider's package")
+
+    def _function_at(self, module: Any, name: Any) -> Any:
+        """Return a function that a loaded module of the spider's package defines, or None."""
+        package = type(self._spider).__module__.partition(".")[0]
+        if not isinstance(module, str) or not isinstance(name, str) or module.partition(".")[0] != package:
+            return None
+        found = vars(sys.modules[module]).get(name) if module in sys.modules else None
+        return found if inspect.isfunction(found) and found.__module__ == module else None
+
+    def _attributes(self) -> Iterator[str]:
+        yield from vars(self._spider)
+        for kind in type(self._spider).__mro__:
+            yield from vars(kind)
+
+    def _function_of(self, name: str) -> Any:
+        """Return the function behind a method of the spider, or None if the spider has no method of this name."""
+        found = inspect.getattr_static(self._spider, name, None)
+        if isinstance(found, types.MethodType):  # set on the instance
+            return found.__func__ if found.__self__ is self._spider else None
+        if isinstance(found, classmethod | staticmethod):
+            found = found.__func__
+        return found if inspect.isfunction(found) and name not in vars(self._spider) else None
 
 
 class Packer:
@@ -95,110 +178,19 @@ class Packer:
         return request
 
 
-class RequestStore:
-    """The requests of one run of one spider. If `again` is True (WEBFOUNTAIN_RECRAWL), a request can be made more than
-    once.
-    """
-
-    def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
-        self._crawler = crawler
-        self._packer = Packer(spider)
-        self._metrics = metrics
-        self._logged = False
-        self.memory = MemoryRequests(again=again)
-
-    def put(self, request: Request, url: str, *, unique: bool, parent: Flight | None) -> Link | None:
-        """Convert a Scrapy request to the `Link` that the store keeps. Return None if the request is kept in memory and
-        the spider has already yielded an equal request.
-
-        Parameters
-        ----------
-        unique : whether it differs from all other requests, however often it is yielded
-        parent : the flight that yielded it; if the request stays in memory, this flight waits for its end
-        """
-        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
-        if unique:
-            # It is as long as every other fingerprint: a shared store keeps the fingerprints of a site side by side.
-            fingerprint = hashlib.sha1(fingerprint + os.urandom(8), usedforsecurity=False).digest()
-        stats = self._crawler.stats
-        try:
-            link = link_of(request, url, self._packer.pack(request), fingerprint)
-        except UnstorableValue as why:
-            self._warn(request, why)
-        else:
-            stats.inc_value("scheduler/enqueued/disk")
-            return link
-        ignores = bool(request.meta.get(_IGNORES))
-        put = self.memory.put(request, fingerprint, ignores_robots=ignores, unique=unique, parent=parent)
-        if put is None:
-            return None
-        key, place = put
-        stats.inc_value("scheduler/enqueued/memory")
-        return link_of(request, url, place, key)
-
-    def take(self, lease: Lease) -> MemoryRequest:
-        """Return the Scrapy request of a leased page.
-
-        Raises
-        ------
-        LostInMemory
-            if the request was in the memory of another process.
-        NameMissing, ValueError, TypeError, KeyError
-            see `Packer.unpack`.
-        """
-        data = lease.record.request
-        if data is None:
-            return MemoryRequest(Request(lease.record.url), None)
-        if not is_placeholder(data):
-            self._crawler.stats.inc_value("scheduler/dequeued/disk")
-            return MemoryRequest(self._packer.unpack(data), None)
-        taken = self.memory.take(data)
-        if taken is None:
-            raise LostInMemory
-        self._crawler.stats.inc_value("scheduler/dequeued/memory")
-        return taken
-
-    def known(self, link: Link) -> Request:
-        """Return a request that the store already knew, and subtract it from Scrapy's stats of enqueued requests."""
-        stats = self._crawler.stats
-        stats.inc_value("scheduler/enqueued", -1)
-        is_in_memory = is_placeholder(link.request)
-        stats.inc_value("scheduler/enqueued/memory" if is_in_memory else "scheduler/enqueued/disk", -1)
-        return self.peek(link)
-
-    def peek(self, link: Link) -> Request:
-        """Return the Scrapy request that a `Link` contains. If the request cannot be restored, return a plain request
-        for its URL.
-        """
-        if is_placeholder(link.request):
-            return self.memory.request(link.request or b"") or Request(link.url)
-        try:
-            return self._packer.unpack(link.request or b"")
-        except (NameMissing, ValueError, TypeError, KeyError):
-            return Request(link.url)
-
-    def _warn(self, request: Request, why: UnstorableValue) -> None:
-        self._metrics.inc("addon/in_memory")
-        self._crawler.stats.inc_value("scheduler/unserializable")
-        if not self._logged:
-            self._logged = True
-            logger.warning(
-                "A request stays in memory, because %s. After a restart the page that yielded it is requested "
-                "again (counted in addon/in_memory, logged once): %s",
-                why,
-                request,
-                extra={"event": "addon/in_memory"},
-            )
-
-
 def ignores_robots(data: bytes) -> bool:
     """Return whether the meta of a stored request says that robots.txt is ignored."""
     if is_placeholder(data):
         return placeholder_ignores_robots(data)
     try:
-        return bool(read_keys(data, "meta").get(_IGNORES))
+        return says_ignore_robots(read_keys(data, "meta"))
     except (ValueError, TypeError, AttributeError, KeyError):
         return False  # it cannot be restored; the code that tries to restore it reports that
+
+
+def says_ignore_robots(meta: Mapping[str, Any]) -> bool:
+    """Return whether the meta of a request says that robots.txt is ignored."""
+    return bool(meta.get(_IGNORES))
 
 
 def crawlable(request: Request) -> str | None:
