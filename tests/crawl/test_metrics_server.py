@@ -32,7 +32,7 @@ def answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
 def crawl() -> Iterator[tuple[MetricsServer, Session, Drive]]:
     session = Session(get_crawler())
     drive = Drive(collection_of(["http://a.example/"]), answer)
-    session.built = FrontierSetup(drive.frontier, drive.collection, drive.clock, None, endless=True)
+    session.built = FrontierSetup(drive.frontier, drive.collection, drive.clock, None, None, endless=True)
     server = MetricsServer(session, ("127.0.0.1", 0))
     yield server, session, drive
     server.spider_closed()

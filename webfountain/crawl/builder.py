@@ -19,6 +19,7 @@ import msgspec
 
 from webfountain.clock import SystemClock
 from webfountain.config import DEFAULT_STORE
+from webfountain.crawl.requests import ignores_robots
 from webfountain.crawl.worker_thread import POLL_S
 from webfountain.errors import RepositoryHeld
 from webfountain.frontier.assembly import FrontierAssembly
@@ -34,7 +35,7 @@ from webfountain.store.locations import folder_of, without_password
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from scrapy.settings import BaseSettings
 
@@ -57,14 +58,17 @@ _NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retr
 
 
 class FrontierSetup(NamedTuple):
-    """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
+    """A frontier ready to run.
 
-    `endless` is True if known URLs are requested again, so that the crawl does not end by itself.
+    `folder` is the folder of the store; None for a store on a server or in memory. `seeds` loads the seeds of a
+    collection, in the worker thread. `endless` is True if known URLs are requested again, so that the crawl does not
+    end by itself.
     """
 
     frontier: Frontier
     collection: Collection
     clock: Clock | ServerClock
+    folder: Path | None
     seeds: Any
     endless: bool
 
@@ -131,7 +135,7 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
     )
     frontier = assembly.build()
     seeds = partial(_load_seeds, frontier, store, clock)
-    return FrontierSetup(frontier, collection, clock, seeds, endless=True)
+    return FrontierSetup(frontier, collection, clock, folder, seeds, endless=True)
 
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
@@ -225,10 +229,9 @@ def build_for_project(
     metrics: Metrics,
     *,
     pace: ProjectPace | None,
-    ignores_robots: Callable[[bytes], bool],
 ) -> FrontierSetup:
     """Build the frontier for a spider of a Scrapy project. The frontier of a Scrapy project has no repository and loads
-    no seeds. `ignores_robots` returns whether a stored request ignores robots.txt.
+    no seeds.
     """
     collection = _collection_of(config, settings, spider, pace)
     url = store_url(config, settings, spider, arguments)
@@ -238,7 +241,8 @@ def build_for_project(
     assembly = FrontierAssembly(
         store, None, collection, config, clock=clock, rng=random.Random(), metrics=metrics, owner=_owner()
     )
-    assembly.with_features(inbox=_inbox(store, folder_of(url)))
+    folder = folder_of(url)
+    assembly.with_features(inbox=_inbox(store, folder))
     assembly.for_project(
         recrawl=config.recrawl,
         obey_robots=settings.getbool("ROBOTSTXT_OBEY"),
@@ -246,7 +250,7 @@ def build_for_project(
         ignores_robots=ignores_robots,
         pace=None if pace is None else pace.site_pace(),
     )
-    return FrontierSetup(assembly.build(), collection, clock, None, endless=config.recrawl)
+    return FrontierSetup(assembly.build(), collection, clock, folder, None, endless=config.recrawl)
 
 
 def _open(

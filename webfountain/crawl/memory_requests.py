@@ -22,7 +22,9 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+from webfountain.crawl.requests import is_placeholder, is_unique, placeholder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,15 +35,7 @@ if TYPE_CHECKING:
     from webfountain.crawl.flight import Flight
     from webfountain.records import Fetch
 
-__all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
-
-_IN_MEMORY: Final = b"\xc1in memory"
-"""First bytes of every placeholder; no msgpack value begins with 0xc1."""
-_RULED: Final = {False: b" ", True: b"!"}
-"""Second part of a placeholder, one byte: whether the request's meta contains `dont_obey_robotstxt`."""
-_KEY_BYTES: Final = 20
-_UNIQUE: Final = b"1"
-"""Last byte of the placeholder of a request with `dont_filter`; other placeholders end with the request's key."""
+__all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests"]
 
 
 class DirectRequests:
@@ -76,16 +70,6 @@ class MemoryRequest(NamedTuple):
     parent: Flight | None
 
 
-def is_placeholder(data: bytes | None) -> bool:
-    """Return whether the stored form of a request is a placeholder."""
-    return data is not None and data.startswith(_IN_MEMORY)
-
-
-def placeholder_ignores_robots(data: bytes) -> bool:
-    """Return whether a placeholder's request ignores robots.txt."""
-    return data.startswith(_IN_MEMORY + _RULED[True])
-
-
 class MemoryRequests:
     """The requests of one spider that are kept in memory because they are not plain data. If `again` is True
     (WEBFOUNTAIN_RECRAWL), `take` keeps the request, so that it can be made again.
@@ -107,7 +91,7 @@ class MemoryRequests:
         if key in self._seen:
             return None
         self._seen.add(key)
-        place = _IN_MEMORY + _RULED[ignores_robots] + key + (_UNIQUE if unique else b"")
+        place = placeholder(key, ignores_robots=ignores_robots, unique=unique)
         if parent is not None:
             parent.wait()
         self._requests[place] = MemoryRequest(request, parent)
@@ -130,7 +114,7 @@ class MemoryRequests:
         """Keep a leased placeholder until the spider yields its request again. Return False for the placeholder of a
         request with `dont_filter`, because another process cannot use it, and for a request that is no placeholder.
         """
-        if not is_placeholder(place) or len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES:
+        if not is_placeholder(place) or is_unique(place):
             return False
         self._orphans[place] = fetch
         return True

@@ -147,7 +147,9 @@ class ProjectCrawl:
 
     def _open_extras(self) -> None:
         """Load stored cookies, item digests and the fingerprints of scrapy-redis, in the worker thread."""
-        session, folder = self._session, self._session.store_folder(self._spider)
+        session = self._session
+        assert session.built is not None
+        folder = session.built.folder
         if session.config.cookies:
             from webfountain.crawl.session_cookies import SessionCookies  # noqa: PLC0415  only where it is asked for
 

@@ -19,8 +19,8 @@ from scrapy.signals import request_dropped
 
 from webfountain.crawl import engine
 from webfountain.crawl.flight import depart, origin_of
-from webfountain.crawl.memory_requests import MemoryRequest, MemoryRequests, is_placeholder
-from webfountain.crawl.requests import Packer, crawlable, link_of, says_ignore_robots
+from webfountain.crawl.memory_requests import MemoryRequest, MemoryRequests
+from webfountain.crawl.requests import Packer, crawlable, is_placeholder, link_of, says_ignore_robots
 from webfountain.crawl.revisits import ALWAYS, NEVER, is_one_off, revisit_of
 from webfountain.crawl.values import NameMissing, UnstorableValue
 from webfountain.frontier.requests_by_url import made_before, make_again

@@ -16,13 +16,11 @@ from webfountain.crawl.session import Session
 from webfountain.errors import WebfountainError
 from webfountain.history.record_loop import RecordLoop
 from webfountain.history.recorder import Recorder
-from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
     from pathlib import Path
     from typing import Self
 
-    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from webfountain.history.live import LiveSnapshot
@@ -31,8 +29,6 @@ __all__ = ["Recording"]
 
 MAX_FILES: Final = 100_000
 """A folder with more files than this is not measured, because sizes are measured once a minute."""
-_DEPTH: Final = 2
-"""Sizes are measured down to this level of subfolders."""
 
 
 class Recording:
@@ -49,13 +45,12 @@ class Recording:
         crawler.signals.connect(recording.spider_closed, signals.spider_closed)
         return recording
 
-    def spider_opened(self, spider: Spider) -> None:
+    def spider_opened(self) -> None:
         """Start recording, if the crawl has a frontier."""
         session = self._session
         if session.built is None:
             return
-        is_own = getattr(spider, "is_fountain", False)
-        folder = folder_of(session.config.store) if is_own else session.store_folder(spider)
+        folder = session.built.folder
         sizes = partial(_sizes, session, folder)
         recorder = Recorder(session.frontier, session.metrics, now=session.now, sizes=sizes)
         loop = RecordLoop(recorder, session.on_store, folder, made=self._note)
@@ -81,21 +76,14 @@ def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | Non
 
 def _folder_bytes(folder: Path) -> int | None:
     """Return the size of all files in a folder tree, in bytes, or None if the folder is missing or too large."""
+    if not folder.is_dir():
+        return None
     total, left = 0, MAX_FILES
-    folders = [(str(folder), _DEPTH)]
-    while folders:
-        name, levels = folders.pop()
-        try:
-            with os.scandir(name) as entries:
-                for entry in entries:
-                    left -= 1
-                    if entry.is_dir(follow_symlinks=False):
-                        folders += [(entry.path, levels - 1)] if levels else []
-                    else:
-                        total += entry.stat(follow_symlinks=False).st_size
-        except OSError:
-            if name == str(folder):
-                return None  # a file or folder below it was removed meanwhile
+    for place, _, names in os.walk(folder):
+        left -= len(names)
         if left < 0:
             return None
+        for name in names:
+            with suppress(OSError):  # the file was removed meanwhile
+                total += os.stat(os.path.join(place, name), follow_symlinks=False).st_size
     return total

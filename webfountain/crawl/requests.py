@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.http import Request
 
-from webfountain.crawl.memory_requests import is_placeholder, placeholder_ignores_robots
 from webfountain.crawl.values import NameMissing, UnstorableValue, Values, path_of, read_keys
 from webfountain.errors import UrlError
 from webfountain.records import Link
@@ -37,11 +36,21 @@ __all__ = [
     "fields_of",
     "ignores_robots",
     "importance_of",
+    "is_placeholder",
+    "is_unique",
     "link_of",
+    "placeholder",
     "says_ignore_robots",
 ]
 
 _IGNORES: Final = "dont_obey_robotstxt"
+_IN_MEMORY: Final = b"\xc1in memory"
+"""First bytes of every placeholder; no msgpack value begins with 0xc1."""
+_RULED: Final = {False: b" ", True: b"!"}
+"""Second part of a placeholder, one byte: whether the request's meta contains `dont_obey_robotstxt`."""
+_KEY_BYTES: Final = 20
+_UNIQUE: Final = b"1"
+"""Last byte of the placeholder of a request with `dont_filter`; other placeholders end with the request's key."""
 _DEEPEST: Final = 2**31
 _EXACT: Final = 20
 _BEYOND: Final = 10
@@ -178,10 +187,25 @@ class Packer:
         return request
 
 
+def placeholder(key: bytes, *, ignores_robots: bool, unique: bool) -> bytes:
+    """Return the data that the store keeps for a request in memory."""
+    return _IN_MEMORY + _RULED[ignores_robots] + key + (_UNIQUE if unique else b"")
+
+
+def is_placeholder(data: bytes | None) -> bool:
+    """Return whether the stored form of a request is a placeholder."""
+    return data is not None and data.startswith(_IN_MEMORY)
+
+
+def is_unique(place: bytes) -> bool:
+    """Return whether a placeholder stands for a request with `dont_filter`."""
+    return len(place) > len(_IN_MEMORY) + 1 + _KEY_BYTES
+
+
 def ignores_robots(data: bytes) -> bool:
     """Return whether the meta of a stored request says that robots.txt is ignored."""
     if is_placeholder(data):
-        return placeholder_ignores_robots(data)
+        return data.startswith(_IN_MEMORY + _RULED[True])
     try:
         return says_ignore_robots(read_keys(data, "meta"))
     except (ValueError, TypeError, AttributeError, KeyError):

@@ -31,7 +31,6 @@ from webfountain.crawl.own_crawl import OwnCrawl
 from webfountain.crawl.project_crawl import ProjectCrawl
 from webfountain.crawl.project_robots import count_robots
 from webfountain.crawl.reactor_names import reactor_addresses
-from webfountain.crawl.requests import ignores_robots
 from webfountain.crawl.session import Session
 from webfountain.crawl.worker_thread import Worker
 from webfountain.download.resolver import Resolver
@@ -129,7 +128,7 @@ class FountainScheduler:
             if the folder of the store belongs to another user, for example.
         """
         try:
-            built = await self._worker.call(partial(self._session.open, spider, ignores_robots=ignores_robots))
+            built = await self._worker.call(partial(self._session.open, spider))
         except (WebfountainError, OSError) as error:
             if isinstance(error, WebfountainError):
                 self._session.error = error

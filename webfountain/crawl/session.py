@@ -20,18 +20,16 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from webfountain.config import FountainConfig
 from webfountain.crawl import engine
-from webfountain.crawl.builder import build_for_project, build_own, store_url
+from webfountain.crawl.builder import build_for_project, build_own
 from webfountain.crawl.log_formatter import use_json
 from webfountain.crawl.project_pace import ProjectPace
 from webfountain.download.body_budget import BodyBudget
 from webfountain.download.fetcher import terms_of
 from webfountain.errors import InputError, WebfountainError
 from webfountain.metrics import Metrics
-from webfountain.store.locations import folder_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
@@ -114,12 +112,8 @@ class Session:
         """Run a function on the crawl's store, in the worker thread."""
         return await self.call(partial(self.frontier.worker.on_store, function))
 
-    def store_folder(self, spider: Spider) -> Path | None:
-        """Return the folder of the store of a Scrapy project's spider, or None for a store on a server."""
-        return folder_of(store_url(self.config, self.crawler.settings, spider.name, self.arguments))
-
-    def open(self, spider: Spider, *, ignores_robots: Callable[[bytes], bool]) -> FrontierSetup:
-        """Open store and repository, in the worker thread. `ignores_robots` is for `build_for_project`.
+    def open(self, spider: Spider) -> FrontierSetup:
+        """Open store and repository, in the worker thread.
 
         Raises
         ------
@@ -137,7 +131,6 @@ class Session:
                 self.arguments,
                 self.metrics,
                 pace=self.pace,
-                ignores_robots=ignores_robots,
             )
         elif self.config.collection is None:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")

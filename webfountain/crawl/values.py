@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 __all__ = ["NameMissing", "ProjectClasses", "UnstorableValue", "Values", "path_of", "read_keys"]
 
 _MAX_INT: Final = 1 << 63
-_CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
+_DATETIME: Final = 4
+_DICT: Final = 6
 _NAMED: Final = 7
-"""Msgpack extension code of a value whose type is in `_KINDS`; the extension contains the name of the kind and the
-value.
+"""Msgpack extension code of a value whose kind has a name in `_KINDS`; the extension contains this name and the value.
+Kinds with a number in `_KINDS` have this number as their extension code.
 """
 _INSTANCE: Final = 8
 """Msgpack extension code of an instance of a project's class; the extension contains the kind of class, its path and
@@ -47,7 +48,7 @@ the fields.
 _FACTORIES: Final[dict[str, Callable[[], Any]]] = {
     kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
 }
-_MARKED: Final = ("int", "surrogates", "zoned", "folded")
+_MARKED: Final = ("int", "surrogates", "zoned", "folded", _DATETIME, _DICT)
 """Kinds for unusual values, such as integers of more than 64 bits; msgpack stores usual values of the same types
 directly.
 """
@@ -181,12 +182,10 @@ class Values:
 
     def _extended(self, code: int, data: memoryview) -> Any:
         content = self.unpack(data)
-        if code == _NAMED:
-            name, inner = content
-            return _KINDS[name][2](inner)
         if code == _INSTANCE:
             return self.classes.instance(*content)
-        return _plain(code, content)
+        kind, inner = content if code == _NAMED else (code, content)
+        return _KINDS[kind][2](inner)
 
 
 def read_keys(data: bytes, name: str) -> dict[str, Any]:
@@ -198,7 +197,7 @@ def read_keys(data: bytes, name: str) -> dict[str, Any]:
 
     def skim(code: int, inner: memoryview) -> Any:
         content = msgspec.msgpack.decode(inner, ext_hook=skim)
-        return None if code in (_NAMED, _INSTANCE) else _plain(code, content)
+        return None if code in (_NAMED, _INSTANCE) else _KINDS[code][2](content)
 
     found: dict[str, Any] = msgspec.msgpack.decode(data, ext_hook=skim)[name]
     return found
@@ -243,7 +242,7 @@ def _flat_dict(value: dict[Any, Any]) -> Any:
     """Return a dict as a map if all keys are texts, else as a list of pairs."""
     if all(type(key) is str and _is_whole(key) for key in value):
         return {key: _flat(item) for key, item in value.items()}
-    return _ext(_CODES[dict], [[_flat(key), _flat(item)] for key, item in value.items()])
+    return _ext(_DICT, [[_flat(key), _flat(item)] for key, item in value.items()])
 
 
 def _flat_datetime(value: datetime.datetime) -> Any:
@@ -252,7 +251,7 @@ def _flat_datetime(value: datetime.datetime) -> Any:
         return _ext(_NAMED, ["zoned", zoned])
     if value.fold:
         return _ext(_NAMED, ["folded", datetime.datetime.isoformat(value)])
-    return _ext(_CODES[datetime.datetime], datetime.datetime.isoformat(value))
+    return _ext(_DATETIME, datetime.datetime.isoformat(value))
 
 
 def _flat_time(value: datetime.time) -> Any:
@@ -265,26 +264,16 @@ def _time(content: Any) -> datetime.time:
     return datetime.time.fromisoformat(text).replace(fold=fold)
 
 
-def _sequence(kind: type) -> Callable[[Any], Any]:
-    return lambda value: _ext(_CODES[kind], [_flat(item) for item in value])
-
-
 def _ext(code: int, content: Any) -> msgspec.msgpack.Ext:
     return msgspec.msgpack.Ext(code, msgspec.msgpack.encode(content))
 
 
-def _named(name: str) -> Callable[[Any], Any]:
-    return lambda value: _ext(_NAMED, [name, _flat(_KINDS[name][1](value))])
-
-
-def _plain(code: int, content: Any) -> Any:
-    if code == _CODES[datetime.datetime]:
-        return datetime.datetime.fromisoformat(content)
-    if code == _CODES[datetime.date]:
-        return datetime.date.fromisoformat(content)
-    if code == _CODES[dict]:
-        return {_key(key): item for key, item in content}
-    return {1: tuple, 2: set, 3: frozenset}[code](content)
+def _marked(kind: int | str) -> Callable[[Any], Any]:
+    """Return a function that converts the values of a kind to msgpack extensions."""
+    content = _KINDS[kind][1]
+    if isinstance(kind, int):
+        return lambda value: _ext(kind, _flat(content(value)))
+    return lambda value: _ext(_NAMED, [kind, _flat(content(value))])
 
 
 def _key(key: Any) -> Any:
@@ -307,7 +296,7 @@ def _factory(value: defaultdict[Any, Any]) -> str | None:
 
 def _defaultdict(content: Any) -> defaultdict[Any, Any]:
     name, pairs = content
-    return defaultdict(None if name is None else _FACTORIES[name], {_key(key): item for key, item in pairs})
+    return defaultdict(None if name is None else _FACTORIES[name], _unpaired(pairs))
 
 
 def _pairs(value: dict[Any, Any]) -> list[list[Any]]:
@@ -323,7 +312,13 @@ def _path(kind: type[PurePath], text: str) -> PurePath:
     return Path(text) if issubclass(type(Path()), kind) else kind(text)
 
 
-_KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
+_KINDS: Final[dict[int | str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    1: (tuple, list, tuple),
+    2: (set, list, set),
+    3: (frozenset, list, frozenset),
+    _DATETIME: (datetime.datetime, str, datetime.datetime.fromisoformat),
+    5: (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    _DICT: (dict, list, lambda pairs: dict(_unpaired(pairs))),
     "int": (int, str, int),
     "surrogates": (str, str, lambda content: content.decode("utf-8", "surrogatepass")),
     "zoned": (datetime.datetime, str, _zoned),
@@ -360,7 +355,8 @@ _KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]
     "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
     "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
 }
-"""For each kind, by name: the type of its values, and the functions that convert a value to plain content and back.
+"""For each kind, by number or name: the type of its values, and the functions that convert a value to plain content and
+back.
 """
 
 
@@ -373,10 +369,6 @@ _DIRECT: Final[dict[type, Callable[[Any], Any]]] = {
     int: _flat_int,
     list: lambda value: [_flat(item) for item in value],
     dict: _flat_dict,
-    tuple: _sequence(tuple),
-    set: _sequence(set),
-    frozenset: _sequence(frozenset),
     datetime.datetime: _flat_datetime,
-    datetime.date: lambda value: _ext(_CODES[datetime.date], datetime.date.isoformat(value)),
-    **{kind: _named(name) for name, (kind, _, _) in _KINDS.items() if name not in _MARKED},
+    **{type_: _marked(kind) for kind, (type_, _, _) in _KINDS.items() if kind not in _MARKED},
 }
