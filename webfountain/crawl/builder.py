@@ -292,22 +292,19 @@ def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace | None) -> Collection:
     """Return the politeness and network rules for the crawl of a Scrapy project; such a crawl reads no sitemaps."""
-    if pace is not None:
-        path, tables = Path("scrapy settings"), _tables_of(config, settings, spider, pace)
-    else:
+    if pace is None:
         assert config.collection is not None
         given = read_collection(config.collection)
         path, tables = given.path, given.tables
+    else:
+        path = Path("scrapy settings")
+        tables = PolicyFile(
+            collection=CollectionTable(name=f"{settings.get('BOT_NAME')}.{spider}", scope="any"),
+            politeness=pace.table(),
+            network=NetworkTable(allow_private=config.allow_private),
+        )
     quiet = msgspec.structs.replace(tables.discovery, sitemaps=False)
     return Collection(path, msgspec.structs.replace(tables, discovery=quiet))
-
-
-def _tables_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace) -> PolicyFile:
-    return PolicyFile(
-        collection=CollectionTable(name=f"{settings.get('BOT_NAME')}.{spider}", scope="any"),
-        politeness=pace.table(),
-        network=NetworkTable(allow_private=config.allow_private),
-    )
 
 
 def _owner() -> str:

@@ -11,21 +11,17 @@ from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler, load_object
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from webfountain.crawl.scrapy_redis import SeenFingerprints
 
+if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.dupefilters import BaseDupeFilter
     from scrapy.http import Request
 
 __all__ = ["Duplicates"]
-
-
-def _unknown(_: Request) -> bool:
-    return False
 
 
 class Duplicates:
@@ -39,8 +35,8 @@ class Duplicates:
         self._crawler = crawler
         self._size = size
         self._recent: OrderedDict[bytes, None] = OrderedDict()
-        self.earlier: Callable[[Request], bool] = _unknown
-        """Function that returns whether scrapy-redis has seen a request."""
+        self.earlier = SeenFingerprints(b"")
+        """The requests that scrapy-redis has seen."""
         kind = load_object(crawler.settings["DUPEFILTER_CLASS"])
         self.decides = kind is not RFPDupeFilter
         """True if the project has set a DUPEFILTER_CLASS of its own."""
@@ -51,12 +47,10 @@ class Duplicates:
             self._filter = RFPDupeFilter(debug=debug, fingerprinter=crawler.request_fingerprinter)
 
     async def open(self) -> None:
-        if (opening := self._filter.open()) is not None:
-            await maybe_deferred_to_future(opening)
+        await ensure_awaitable(self._filter.open())
 
     async def close(self, reason: str) -> None:
-        if (closing := self._filter.close(reason)) is not None:
-            await maybe_deferred_to_future(closing)
+        await ensure_awaitable(self._filter.close(reason))
 
     def holds(self, request: Request, *, web: bool) -> bool:
         """Return whether to drop a request because an equal request came before. Remember the request if it is not
@@ -64,7 +58,7 @@ class Duplicates:
 
         `web` is True for http and https; the filter may forget such requests, because the store remembers them.
         """
-        if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
+        if request.dont_filter or not (self._knows(request, web=web) or self.earlier.holds(request)):
             return False
         self.log(request)
         return True

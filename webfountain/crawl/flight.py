@@ -343,9 +343,8 @@ class Landings:
         """Report to the frontier that a request of a Scrapy project was made."""
         lease = flight.fetch.lease
         assert lease is not None
-        assert self._session.built is not None
         due = None
-        if flight.revisit and (flight.revisit == inf or self._session.built.endless):
+        if flight.revisit and (flight.revisit == inf or self._session.opened.endless):
             due = fetched.at + flight.revisit
         if flight.page is not None:
             self._pages[lease.id] = flight.page

@@ -62,11 +62,9 @@ class OwnCrawl:
     """One crawl of the fountain spider."""
 
     def __init__(self, session: Session, landings: Landings, direct: DirectRequests) -> None:
-        assert session.built is not None
-        assert session.crawler.spider is not None
         self._session = session
-        self._built = session.built
-        self._spider = session.crawler.spider
+        self._built = session.opened
+        self._spider = session.spider
         self._landings = landings
         self._direct = direct
 

@@ -22,7 +22,7 @@ from webfountain.frontier.requests_by_url import make_failed_again
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from scrapy import Request
 
     from webfountain.crawl.flight import Landings
     from webfountain.crawl.memory_requests import DirectRequests
@@ -40,14 +40,11 @@ class ProjectCrawl:
     """One crawl of a spider of a Scrapy project."""
 
     def __init__(self, session: Session, landings: Landings, direct: DirectRequests) -> None:
-        assert session.built is not None
-        assert session.crawler.spider is not None
         self._session = session
         self._crawler = session.crawler
         self._landings = landings
         self._frontier = session.frontier
-        self._endless = session.built.endless
-        self._spider: Spider = session.crawler.spider
+        self._endless = session.opened.endless
         self._duplicates = duplicates = Duplicates(self._crawler, size=entries_within(session.config.cache_bytes))
         self._requests = ProjectRequests(session, landings, duplicates=duplicates, direct=direct)
         self._known = KnownRequests(session, landings, requests=self._requests, duplicates=duplicates)
@@ -58,9 +55,8 @@ class ProjectCrawl:
         """Open the features that settings of the project switch on, such as stored cookies."""
         await self._duplicates.open()
         await self._session.call(self._open_extras)
-        if (
-            start_urls := self._frontier.worker.on_store(partial(StartUrls.of, self._crawler, self._spider))
-        ) is not None:
+        start_urls = self._frontier.worker.on_store(partial(StartUrls.of, self._session))
+        if start_urls is not None:
             self._session.worker.begin(start_urls.move(self._session, self._requests.link_of))
 
     def begin(self) -> None:
@@ -147,9 +143,7 @@ class ProjectCrawl:
 
     def _open_extras(self) -> None:
         """Load stored cookies, item digests and the fingerprints of scrapy-redis, in the worker thread."""
-        session = self._session
-        assert session.built is not None
-        folder = session.built.folder
+        session, folder = self._session, self._session.opened.folder
         if session.config.cookies:
             from webfountain.crawl.session_cookies import SessionCookies  # noqa: PLC0415  only where it is asked for
 
@@ -162,4 +156,4 @@ class ProjectCrawl:
             if (pipeline := self._crawler.get_item_pipeline(NewItemsPipeline)) is not None:
                 pipeline.digests = self._digests
         if digests := self._frontier.worker.on_store(lambda store: store.board.value(EARLIER_SEEN)):
-            self._duplicates.earlier = SeenFingerprints(digests).holds
+            self._duplicates.earlier = SeenFingerprints(digests)

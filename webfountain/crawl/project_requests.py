@@ -45,16 +45,14 @@ class ProjectRequests:
     """Converts the requests of one crawl to frontier records and back. Call all methods in the loop thread."""
 
     def __init__(self, session: Session, landings: Landings, *, duplicates: Duplicates, direct: DirectRequests) -> None:
-        assert session.built is not None
-        assert session.crawler.spider is not None
         self._crawler = session.crawler
         self._session = session
         self._frontier = session.frontier
         self._duplicates = duplicates
         self._landings = landings
         self._direct = direct
-        self._packer = Packer(session.crawler.spider)
-        self.memory = MemoryRequests(again=session.built.endless)
+        self._packer = Packer(session.spider)
+        self.memory = MemoryRequests(again=session.opened.endless)
         self._has_warned = False
         self._missing: set[str] = set()  # reasons why requests were withheld, each logged once
 

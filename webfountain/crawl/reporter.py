@@ -145,8 +145,7 @@ class Reporter:
         if self._session.config.progress:
             from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up
 
-            assert self._crawler.spider is not None
-            self._progress = ProgressDisplay(sys.stderr, title=self._crawler.spider.name)
+            self._progress = ProgressDisplay(sys.stderr, title=self._session.spider.name)
         self._task = asyncio.get_running_loop().create_task(self._report_while_it_runs())
 
     def spider_closed(self, reason: str) -> None:
@@ -178,10 +177,8 @@ class Reporter:
             await asyncio.sleep(EVERY_S)
 
     def _publish(self) -> None:
-        stats = self._crawler.stats
-        counts = self._session.metrics.snapshot()
-        for name, many in counts.items():
-            stats.set_value(name, many)
+        for name, many in self._session.metrics.snapshot().items():
+            self._crawler.stats.set_value(name, many)
         if self._progress is not None:
             self._progress.show(self._moment())
         elif self._logs and time.monotonic() - self._began >= self._next_line:
@@ -195,10 +192,9 @@ class Reporter:
         frontier = self._session.frontier
         plan = frontier.planner.follower.plan
         words = None if plan is None else plan_words(plan, at=self._session.now())
-        counts = self._session.metrics.snapshot()
         return moment_of(
             frontier.progress.statistics(),
-            counts,
+            self._session.metrics.snapshot(),
             seconds=seconds,
             freshness=self._freshness,
             plan=words,
@@ -210,8 +206,7 @@ class Reporter:
         from webfountain.report.progress import line  # noqa: PLC0415
 
         rate = moment.fetched / moment.seconds if moment.seconds else 0.0
-        assert self._crawler.spider is not None
-        logger.info("%s", line(moment, title=self._crawler.spider.name, rate=rate))
+        logger.info("%s", line(moment, title=self._session.spider.name, rate=rate))
         self._next_line = moment.seconds + LINE_EVERY_S
 
     def _write(self, report: dict[str, Any]) -> None:

@@ -44,16 +44,11 @@ def revisit_of(request: Request) -> float | None:
     try:
         return float(Duration.parse(given))
     except ValueError:
-        _report(repr(given), request)
+        if repr(given) not in _reported:
+            _reported.add(repr(given))
+            form = 'meta["revisit"] of %s is %r: allowed are "never", "always", seconds, or %s'
+            logger.warning(form, request, given, DURATION_FORM)
         return None
-
-
-def _report(given: str, request: Request) -> None:
-    if given not in _reported:
-        _reported.add(given)
-        logger.warning(
-            'meta["revisit"] of %s is %s: allowed are "never", "always", seconds, or %s', request, given, DURATION_FORM
-        )
 
 
 def is_one_off(request: Request) -> bool:

@@ -2,7 +2,7 @@
 thread.
 
 The engine's calls never access store or disk: one worker thread runs the frontier's batches. A timer wakes the engine
-when a site becomes due (`WakeTimer`), because an idle engine calls its scheduler only every five seconds. The fountain
+when a site becomes due, because an idle engine calls its scheduler only every five seconds. The fountain
 spider crawls a collection (`own_crawl`). The spider of a Scrapy project fills the frontier only with the requests that
 it yields (`project_crawl`).
 
@@ -46,50 +46,14 @@ if TYPE_CHECKING:
 
     from webfountain.download.bad_response import ErrorWord
     from webfountain.frontier.frontier import Frontier
-    from webfountain.metrics import Metrics
     from webfountain.records import FetchResult
 
-__all__ = ["FountainScheduler", "WakeTimer"]
+__all__ = ["FountainScheduler"]
 
 _SAME_S = 0.001
 logger = logging.getLogger(__name__)
 GRACE_S: Final = 4.0
 """Time in which fetches in flight may end after the crawl stops, in seconds."""
-
-
-class WakeTimer:
-    """A timer that wakes the engine when the next fetch is allowed."""
-
-    def __init__(self, crawler: Crawler, frontier: Frontier, metrics: Metrics) -> None:
-        self._crawler = crawler
-        self._frontier = frontier
-        self._metrics = metrics
-        self._handle: asyncio.TimerHandle | None = None
-        self._is_closed = False
-
-    def set(self) -> None:
-        """Set the timer to the time of the next fetch."""
-        at = self._frontier.wake_at()
-        if at == inf or self._is_closed:
-            return
-        loop = asyncio.get_running_loop()
-        when = loop.time() + max(0.0, at - self._frontier.now())
-        if self._handle is not None:
-            if self._handle.when() <= when + _SAME_S and not self._handle.cancelled():
-                return
-            self._handle.cancel()
-        self._handle = loop.call_at(when, self._wake)
-
-    def close(self) -> None:
-        """Stop the timer."""
-        self._is_closed = True
-        if self._handle is not None:
-            self._handle.cancel()
-
-    def _wake(self) -> None:
-        self._handle = None
-        self._metrics.inc("scheduler/woken")
-        engine.wake(self._crawler)
 
 
 class FountainScheduler:
@@ -104,6 +68,8 @@ class FountainScheduler:
         self._has_left = False
         self._term: TermGuard | None = None
         self._stopped_at: float | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        """The timer that wakes the engine when the next fetch is allowed."""
         self._running = engine.running_crawl()
 
     @classmethod
@@ -138,7 +104,6 @@ class FountainScheduler:
         self.frontier: Frontier = built.frontier
         is_own = getattr(spider, "is_fountain", False)
         self._resolver = Resolver(None if is_own else reactor_addresses)
-        self._timer = WakeTimer(self._crawler, built.frontier, self._session.metrics)
         self._landings = Landings(
             self._session,
             on_landed=_count_nothing if is_own else partial(count_robots, self._crawler.stats, self._session.robots),
@@ -160,7 +125,8 @@ class FountainScheduler:
         if self._session.built is None:
             return
         self._resolver.close()
-        self._timer.close()
+        if self._timer is not None:
+            self._timer.cancel()
         if self._term is not None:
             self._term.stop()
         self.frontier.stop()
@@ -203,7 +169,7 @@ class FountainScheduler:
             return self._crawl.refused(refusal)
         fetch = self.frontier.next()
         if fetch is None:
-            self._timer.set()
+            self._set_timer()
             return None
         if self._session.started is None:
             self._session.started, self._session.started_cpu = time.monotonic(), time.process_time()
@@ -212,6 +178,24 @@ class FountainScheduler:
     def enqueue_request(self, request: Request) -> bool:
         """Add a request of a spider or a middleware to the frontier. Return False if the request is dropped."""
         return self._crawl.enqueue(request)
+
+    def _set_timer(self) -> None:
+        """Set the timer to the time of the next fetch."""
+        at = self.frontier.wake_at()
+        if at == inf:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(0.0, at - self.frontier.now())
+        if self._timer is not None:
+            if self._timer.when() <= when + _SAME_S:
+                return
+            self._timer.cancel()
+        self._timer = loop.call_at(when, self._wake)
+
+    def _wake(self) -> None:
+        self._timer = None
+        self._session.metrics.inc("scheduler/woken")
+        engine.wake(self._crawler)
 
     # ------------------------------------------------------- beside the walk
 

@@ -93,14 +93,23 @@ class Session:
         return session
 
     @property
-    def frontier(self) -> Frontier:
+    def opened(self) -> FrontierSetup:
+        """The open frontier with its surroundings."""
         assert self.built is not None
-        return self.built.frontier
+        return self.built
+
+    @property
+    def frontier(self) -> Frontier:
+        return self.opened.frontier
+
+    @property
+    def spider(self) -> Spider:
+        assert self.crawler.spider is not None
+        return self.crawler.spider
 
     def now(self) -> float:
         """Return the frontier's time, UTC seconds."""
-        assert self.built is not None
-        return self.built.clock.now()
+        return self.opened.clock.now()
 
     async def call(self, function: Callable[[], _T]) -> _T:
         """Run a function in the worker thread. While the crawl ends, wait until the calling task is cancelled."""
@@ -136,10 +145,8 @@ class Session:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")
         else:
             self.built = build_own(self.config, self.config.collection, self.metrics)
-        collection = self.built.collection
-        frontier = self.built.frontier
-        detour = frontier.sites.flights.detour
-        self.terms = terms_of(collection.politeness, collection.network, detour, may_send=frontier.may_send)
+        collection, detour = self.built.collection, self.frontier.sites.flights.detour
+        self.terms = terms_of(collection.politeness, collection.network, detour, may_send=self.frontier.may_send)
         return self.built
 
     def close(self) -> None:

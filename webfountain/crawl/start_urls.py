@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
-    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
     from webfountain.crawl.session import Session
@@ -60,9 +59,9 @@ class StartUrls:
         self._last = time.monotonic()
 
     @classmethod
-    def of(cls, crawler: Crawler, spider: Spider, store: FrontierStore) -> StartUrls | None:
+    def of(cls, session: Session, store: FrontierStore) -> StartUrls | None:
         """Return the spider's list on the server of its store, or None if the spider has no list."""
-        settings = crawler.settings
+        spider, settings = session.spider, session.crawler.settings
         key = getattr(spider, "redis_key", None)
         if key is None and settings.get("REDIS_START_URLS_KEY") is None:
             return None
@@ -81,7 +80,7 @@ class StartUrls:
         if hasattr(spider, "fetch_data"):
             spider.fetch_data = _nothing  # scrapy-redis's own reader loses popped entries if it dies
         found = cls(feed, spider, settings)
-        crawler.signals.connect(found._idle, signals.spider_idle, weak=False)
+        session.crawler.signals.connect(found._idle, signals.spider_idle, weak=False)
         logger.info("Start URLs of %s are read from the %s %r on the store's server", spider.name, form, name)
         return found
 

@@ -12,6 +12,7 @@ import logging
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from webfountain.errors import WebfountainError
@@ -120,8 +121,22 @@ class Worker:
         self._heart.shutdown(wait=False)
 
     async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
+        """Run `first`, and then the batches until the crawl ends."""
         await self.call(first)
-        await self._run_batches(frontier, take)
+        while True:
+            if not self.is_ending:
+                self._before_batch()
+            work = take()
+            if work is not None:
+                frontier.work.absorb(await self.call(partial(_timed, frontier.worker.run, work)))
+                self._absorbed()
+                self._plan(frontier.planner)
+                if not self.is_ending:
+                    await asyncio.sleep(pause_s(len(frontier.sites.sites)))
+            elif self.is_ending:
+                return
+            else:
+                await self._rest(frontier.work_at() - frontier.now())
 
     async def _poll(self) -> None:
         while True:
@@ -148,23 +163,6 @@ class Worker:
         except Exception as error:
             logger.exception("The worker thread failed. The crawl ends; the next start fetches its leased pages")
             self._failed(WebfountainError(f"the worker failed: {error!r}"))
-
-    async def _run_batches(self, frontier: Frontier, take: Callable[[], Batch | None]) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            if not self.is_ending:
-                self._before_batch()
-            work = take()
-            if work is not None:
-                frontier.work.absorb(await loop.run_in_executor(self._thread, _timed, frontier.worker.run, work))
-                self._absorbed()
-                self._plan(frontier.planner)
-                if not self.is_ending:
-                    await asyncio.sleep(pause_s(len(frontier.sites.sites)))
-            elif self.is_ending:
-                return
-            else:
-                await self._rest(frontier.work_at() - frontier.now())
 
     def _plan(self, planner: Planner) -> None:
         """Make a plan in another thread, if a plan is due."""
