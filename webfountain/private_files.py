@@ -10,11 +10,13 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
+import msgspec
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["draft_of", "is_cut", "is_stream", "private", "replaced"]
+__all__ = ["draft_of", "is_cut", "is_stream", "private", "replaced", "write_document"]
 
 _OWNER = 0o600
 
@@ -81,3 +83,9 @@ def is_cut(path: Path, size: int) -> bool:
         return path.stat().st_size < size
     except FileNotFoundError:
         return False
+
+
+def write_document(file: Path, document: object) -> None:
+    """Write a JSON document completely or not at all, because a reader may wait for the file to appear."""
+    with draft_of(file) as draft:
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(document)) + b"\n")

@@ -31,7 +31,6 @@ from webfountain.commands.time_limit import call_within
 from webfountain.errors import InputError, StoreError
 from webfountain.frontier.cluster.ant_notes import AntNote, ants_of
 from webfountain.policy.collection_file import read_collection
-from webfountain.private_files import draft_of
 from webfountain.records import OutcomeKind
 from webfountain.report.end_summary import added_up
 from webfountain.report.troubles import troubles_of
@@ -50,7 +49,7 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["ANTS_S", "PARENT", "AntProcesses", "AntsDisplay", "follow_parent", "run_ants", "shared_url", "write_whole"]
+__all__ = ["ANTS_S", "PARENT", "AntProcesses", "AntsDisplay", "follow_parent", "run_ants", "shared_url"]
 
 _POLL_S: Final = 0.25
 _STOP_S: Final = 10.0
@@ -182,12 +181,6 @@ def _shares(pages: int | None, ants: int) -> list[int | None]:
         return [None] * ants
     least, more = divmod(pages, ants)
     return [least + (i < more) for i in range(ants) if least + (i < more)]
-
-
-def write_whole(file: Path, report: Mapping[str, Any]) -> None:
-    """Write a report completely or not at all, because a reader may wait for the file to appear."""
-    with draft_of(file) as draft:
-        draft.write_text(json.dumps(report, indent=2) + "\n")
 
 
 def follow_parent() -> None:

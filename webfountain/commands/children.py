@@ -58,13 +58,8 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
 def _started(store: str, repository: str | None, address: str) -> tuple[subprocess.Popen[str] | None, str]:
     """Start the service and return its process and address. If the service does not start, return None and the last
     line of its output."""
-    command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
-    command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
-    # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
-    process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        start_new_session=True,
-    )  # fmt: skip
+    pipe = subprocess.PIPE
+    process = _child("serve", store, repository, "--listen", address, stdout=pipe, stderr=pipe)
     assert process.stdout is not None
     assert process.stderr is not None
     errors, output = deque[str](maxlen=1), process.stderr
@@ -111,7 +106,7 @@ def _await_end(process: subprocess.Popen[Any], seconds: float) -> None:
 def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
     """Keep the search indexes of stores up to date while the `with` block runs. If an index process fails, it reports
     the reason on standard error."""
-    children = [_started_index(each) for each in stores]
+    children = [_child("index", each.url, each.repository, "--follow") for each in stores]
     try:
         yield
     finally:
@@ -122,8 +117,9 @@ def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
             _await_end(child, _INDEX_END_S)
 
 
-def _started_index(store: StoreEntry) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "webfountain", "index", "--follow", "--until-stdin-closes", "--store", store.url]
-    command += [] if store.repository is None else ["--repository", store.repository]
-    # A session of its own: Ctrl-C is meant for the service, which ends the index by closing its input.
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own interpreter
+def _child(command: str, store: str, repository: str | None, *more: str, **pipes: int) -> subprocess.Popen[str]:
+    """Start a command of webfountain that ends when its input is closed."""
+    words = [sys.executable, "-m", "webfountain", command, "--until-stdin-closes", "--store", store, *more]
+    words += [] if repository is None else ["--repository", repository]
+    # A session of its own: Ctrl-C is meant for this process, which ends the child by closing its input.
+    return subprocess.Popen(words, stdin=subprocess.PIPE, text=True, start_new_session=True, **pipes)  # type: ignore[call-overload,no-any-return]  # noqa: S603

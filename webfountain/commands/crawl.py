@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import json
 import logging
 import os
 import signal
@@ -17,22 +16,21 @@ import click
 import msgspec
 
 from webfountain.commands import options, printing
-from webfountain.commands.ants import PARENT, follow_parent, run_ants, shared_url, write_whole
+from webfountain.commands.ants import PARENT, follow_parent, run_ants, shared_url
 from webfountain.commands.children import AUTO, service_beside
 from webfountain.commands.file_owners import require_writable_folder
 from webfountain.commands.time_limit import call_within
 from webfountain.config import FountainConfig
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import read_collection
+from webfountain.private_files import write_document
 from webfountain.report.store_reading import reading
 from webfountain.report.troubles import Troubles, troubles_of
-from webfountain.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from types import FrameType
 
-    from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
 __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
@@ -155,7 +153,7 @@ def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any
     if found is None:
         return {}
     if file is not None:
-        write_whole(Path(file), {**report, **found})
+        write_document(Path(file), {**report, **found})
     return found
 
 
@@ -193,7 +191,7 @@ def _crawl_together(
         show=not as_json,
     )
     if file is not None:
-        write_whole(file, report)
+        write_document(file, report)
     printing.print_json(report) if as_json else _print(report, config)
     if report["ants_failed"]:
         raise WebfountainError("; ".join(report["ants_failed"]))
@@ -217,23 +215,11 @@ def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
         if the policy file or a setting is wrong. Later errors are in the result.
     """
     read_collection(collection)
-    with Scratch() as folder:
-        settings = _settings({"WEBFOUNTAIN_REPORT": str(folder / "report.json"), **chosen})
-        FountainConfig.from_mapping(settings)
-        file = Path(settings.get("WEBFOUNTAIN_REPORT"))
-        require_writable_folder(file, name=f"--report {str(file)!r}")
-        error = _run(settings, collection)
-        report = json.loads(file.read_bytes()) if file.is_file() else None
-    if error is None and report is None and not _was_stopped_once():
-        error = WebfountainError("the crawl ended without a report; its log says why")
-    return CrawlEnd(report, error)
-
-
-def _was_stopped_once() -> bool:
-    """Return whether a signal stopped the crawl while the crawl was waiting for the store."""
-    from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
-
-    return was_stopped_once()
+    settings = _settings(chosen)
+    file = FountainConfig.from_mapping(settings).report
+    if file is not None:
+        require_writable_folder(Path(file), name=f"--report {file!r}")
+    return _run(settings, collection)
 
 
 def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
@@ -262,8 +248,8 @@ def _settings(chosen: Mapping[str, object]) -> Settings:
     return settings
 
 
-def _run(settings: Settings, collection: str) -> WebfountainError | None:
-    """Start the crawl and wait for its end. Return the error that ended the crawl, if any."""
+def _run(settings: Settings, collection: str) -> CrawlEnd:
+    """Start the crawl, and wait for its end."""
     gc.disable()  # off until it crawls (`tune_memory`): the imports take a tenth less time
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
@@ -276,13 +262,21 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
     if not settings.get("LOG_FILE"):
         _PrintedOnce.listen()
     crawler = process.create_crawler("fountain")
-    errors = _errors_of(crawler)
     task = process.crawl(crawler, collection=collection)
     process.start()
     failure = task.exception() if task.done() and not task.cancelled() else None
     if failure is not None and not isinstance(failure, WebfountainError):
         raise failure
-    return failure or next(iter(errors), None)
+    from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
+    from webfountain.crawl.session import Session  # noqa: PLC0415
+
+    session = Session.of(crawler)
+    error = failure or session.error
+    if (
+        error is None and session.report is None and not was_stopped_once()
+    ):  # a signal may come before the crawl is open
+        error = WebfountainError("the crawl ended without a report; its log says why")
+    return CrawlEnd(session.report, error)
 
 
 class _PrintedOnce(logging.Filter):
@@ -298,22 +292,6 @@ class _PrintedOnce(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         return record.levelno < logging.CRITICAL
-
-
-def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Return a list to which the error that ends the crawl will be appended, if any."""
-    from scrapy import signals  # noqa: PLC0415
-
-    from webfountain.crawl.session import Session  # noqa: PLC0415
-
-    errors: list[WebfountainError] = []
-
-    def closed() -> None:
-        if (error := Session.of(crawler).error) is not None:
-            errors.append(error)
-
-    crawler.signals.connect(closed, signals.spider_closed, weak=False)
-    return errors
 
 
 def _print(report: Mapping[str, Any], config: FountainConfig) -> None:

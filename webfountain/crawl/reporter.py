@@ -17,14 +17,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from scrapy import signals
 
 from webfountain.core.url_cache import hit_rate
 from webfountain.crawl import engine
 from webfountain.crawl.session import Session
 from webfountain.errors import InputError
-from webfountain.private_files import draft_of
+from webfountain.private_files import write_document
 from webfountain.records import FETCHED
 
 if TYPE_CHECKING:
@@ -159,7 +158,7 @@ class Reporter:
         elif self._logs:
             self._log(self._moment())
         now = time.monotonic()
-        report = report_of(
+        self._session.report = report = report_of(
             self._session,
             seconds=now - self._began,
             startup_seconds=(self._session.started or now) - self._began,
@@ -210,11 +209,9 @@ class Reporter:
         self._next_line = moment.seconds + LINE_EVERY_S
 
     def _write(self, report: dict[str, Any]) -> None:
-        """Write the report file completely or not at all."""
         if self._report is None:
             return
         try:
-            with draft_of(self._report) as draft:
-                draft.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+            write_document(self._report, report)
         except OSError as error:
             logger.error("The report cannot be written to %s: %s", self._report, error.strerror)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from webfountain.config import FountainConfig
 from webfountain.crawl import engine
@@ -78,6 +78,8 @@ class Session:
         """Bodies of the robots.txt files that this run has fetched for a Scrapy project, by host and port."""
         self.pace: ProjectPace | None = None
         """The delays from the settings of a Scrapy project; None if a collection file sets the delays."""
+        self.report: dict[str, Any] | None = None
+        """The report of the ended crawl."""
         self.snapshot: LiveSnapshot | None = None
         """The newest live snapshot of the crawl."""
         self.before_close: list[Callable[[], object]] = []
