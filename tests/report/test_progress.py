@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from webfountain.frontier.progress import FrontierStatistics
 from webfountain.records import STATES
 from webfountain.report.progress import Moment, ProgressDisplay, line, moment_of, spell_seconds, table
 from webfountain.store.answers import Statistics
@@ -16,11 +15,10 @@ from webfountain.store.answers import Statistics
 MOMENT = Moment(
     seconds=65.0,
     outcomes={"new": 1200, "not_modified": 34, "failed": 0, "refused_by_robots": 5},
-    pages={"never-crawled": 50, "crawled": 1200},
+    pages={"never-crawled": 50, "crawled": 1197, "failed": 3},
     sites=7,
     active_sites=5,
     in_flight=4,
-    waiting=3,
     freshness=0.9412,
     plan="strategy 3, period 2 of 14",
 )
@@ -41,7 +39,7 @@ def test_a_line_has_every_number_with_its_unit() -> None:
 
 
 def test_a_table_leaves_out_what_did_not_happen() -> None:
-    text = drawn(MOMENT)
+    text = drawn(msgspec.structs.replace(MOMENT, pages={"crawled": 1197, "failed": 0}))
     assert "1,234 pages, 12.3 pages/s" in text
     assert "new 1,200 · not modified 34" in text
     assert "failed" not in text
@@ -49,7 +47,7 @@ def test_a_table_leaves_out_what_did_not_happen() -> None:
 
 
 def test_an_unknown_freshness_and_plan_are_not_mentioned() -> None:
-    moment = msgspec.structs.replace(MOMENT, freshness=None, plan=None, waiting=0)
+    moment = msgspec.structs.replace(MOMENT, freshness=None, plan=None, pages={**MOMENT.pages, "failed": 0})
     for text in (drawn(moment), line(moment, title="demo", rate=0.0)):
         assert "fresh" not in text
         assert "plan" not in text
@@ -98,11 +96,11 @@ def test_on_a_terminal_the_table_stays_when_it_ends(monkeypatch: pytest.MonkeyPa
     assert stream.getvalue().endswith("\n") or "\x1b[?25h" in stream.getvalue()
 
 
-def test_a_moment_comes_from_the_frontiers_snapshot() -> None:
+def test_a_moment_comes_from_the_statistics_of_the_store() -> None:
     pages = {state: number for number, state in enumerate(STATES)}
     store = Statistics(pages=pages, sites=9, active_sites=2, leased=3, immediate=0, settle_lost=0)
-    snapshot = FrontierStatistics(store, active_sites=2, in_flight=1, pending_visits=0, pending_bytes=0)
-    moment = moment_of(snapshot, {"outcome/new": 4.0, "outcome/refused": 2.0, "links/seen": 9.0}, seconds=1.0)
+    counts = {"outcome/new": 4.0, "outcome/refused": 2.0, "links/seen": 9.0}
+    moment = moment_of(store, counts, seconds=1.0, active_sites=2, in_flight=1)
     assert moment.fetched == 4
     assert moment.waiting == pages["failed"]
     assert moment.sites == 9

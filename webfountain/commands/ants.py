@@ -346,7 +346,7 @@ class AntsDisplay:
                 self._ended.wait(_REDRAW_S)
 
     def _moment(self) -> Moment:
-        from webfountain.report.progress import Moment  # noqa: PLC0415
+        from webfountain.report.progress import moment_of  # noqa: PLC0415
 
         claims, stored = self._opened.claims, self._opened.census.statistics()
         assert claims is not None
@@ -355,14 +355,12 @@ class AntsDisplay:
         counts: Counter[str] = Counter()
         for note in self._notes.values():
             counts.update({name: int(many) for name, many in note.counts.items()})
-        return Moment(
+        return moment_of(
+            stored,
+            counts,
             seconds=time.monotonic() - self._began,
-            outcomes={kind: counts[f"outcome/{kind}"] for kind in get_args(OutcomeKind) if f"outcome/{kind}" in counts},
-            pages={str(state): many for state, many in stored.pages.items()},
-            sites=stored.sites,
             active_sites=stored.active_sites,
             in_flight=sum(note.in_flight for note in living.values()),
-            waiting=stored.pages.get("failed", 0),
             ants=len(living),
         )
 
@@ -379,7 +377,6 @@ class AntsDisplay:
                 sites=report["sites"],
                 active_sites=0,
                 in_flight=0,
-                waiting=report["pages"].get("failed", 0),
                 ants=0,
             )
         )

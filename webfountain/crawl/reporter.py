@@ -191,10 +191,13 @@ class Reporter:
         frontier = self._session.frontier
         plan = frontier.planner.follower.plan
         words = None if plan is None else plan_words(plan, at=self._session.now())
+        statistics = frontier.progress.statistics()
         return moment_of(
-            frontier.progress.statistics(),
+            statistics.store,
             self._session.metrics.snapshot(),
             seconds=seconds,
+            active_sites=statistics.active_sites,
+            in_flight=statistics.in_flight,
             freshness=self._freshness,
             plan=words,
             limit=frontier.progress.limit(frontier.now()),

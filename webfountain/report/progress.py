@@ -7,7 +7,7 @@ estimates are marked as estimates.
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import msgspec
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from webfountain.frontier.progress import FrontierStatistics
+    from webfountain.store.answers import Statistics
 
 __all__ = ["Moment", "ProgressDisplay", "line", "moment_of", "spell_seconds", "table"]
 
@@ -56,8 +56,6 @@ class Moment(msgspec.Struct, frozen=True):
     sites: int
     active_sites: int
     in_flight: int
-    waiting: int
-    """Number of URLs that wait for another attempt after a failed fetch."""
     ants: int | None = None
     """Number of processes that crawl together; None if there is only one."""
     freshness: float | None = None
@@ -74,30 +72,19 @@ class Moment(msgspec.Struct, frozen=True):
         """
         return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
 
+    @property
+    def waiting(self) -> int:
+        """Return the number of URLs that wait for another attempt after a failed fetch."""
+        return self.pages.get("failed", 0)
 
-def moment_of(
-    statistics: FrontierStatistics,
-    counts: Mapping[str, float],
-    *,
-    seconds: float,
-    freshness: float | None = None,
-    plan: str | None = None,
-    limit: str | None = None,
-) -> Moment:
-    """Return the state of a crawl, from the statistics of the frontier and the counts of `Metrics.snapshot`."""
+
+def moment_of(stored: Statistics, counts: Mapping[str, float], **more: Any) -> Moment:
+    """Return the state of a crawl, from the statistics of its store and the counts of `Metrics.snapshot`. `more`
+    contains the other fields of a `Moment`.
+    """
     outcomes = {kind: int(counts.get(f"outcome/{kind}", 0)) for kind in get_args(OutcomeKind)}
-    return Moment(
-        seconds=seconds,
-        outcomes=outcomes,
-        pages={str(state): count for state, count in statistics.store.pages.items()},
-        sites=statistics.store.sites,
-        active_sites=statistics.active_sites,
-        in_flight=statistics.in_flight,
-        waiting=statistics.store.pages.get("failed", 0),
-        freshness=freshness,
-        plan=plan,
-        limit=limit,
-    )
+    pages = {str(state): count for state, count in stored.pages.items()}
+    return Moment(outcomes=outcomes, pages=pages, sites=stored.sites, **more)
 
 
 class ProgressDisplay:
