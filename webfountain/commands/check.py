@@ -71,7 +71,7 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     mended = repair and not is_whole
     if mended:
         _mend(store, found)
-        files.mend(at=SystemClock().now())
+        files.examine(mend_at=SystemClock().now())
     beside = _is_crawled(store, folder)
     _keep(store, _result(found, derived, begin, mended=mended, beside=beside))
     if as_json:

@@ -112,7 +112,6 @@ class Reporter:
     def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler = crawler
         self._session = session
-        self._report = None if session.config.report is None else Path(session.config.report)
         self._progress: ProgressDisplay | None = None
         self._task: asyncio.Task[None] | None = None
         self._freshness: float | None = None
@@ -164,7 +163,11 @@ class Reporter:
             startup_seconds=(self._session.started or now) - self._began,
             reason=reason,
         )
-        self._write(report)
+        if (file := self._session.config.report) is not None:
+            try:
+                write_document(Path(file), report)
+            except OSError as error:
+                logger.error("The report cannot be written to %s: %s", file, error.strerror)
 
     async def _report_while_it_runs(self) -> None:
         for moment in itertools.count():
@@ -210,11 +213,3 @@ class Reporter:
         rate = moment.fetched / moment.seconds if moment.seconds else 0.0
         logger.info("%s", line(moment, title=self._session.spider.name, rate=rate))
         self._next_line = moment.seconds + LINE_EVERY_S
-
-    def _write(self, report: dict[str, Any]) -> None:
-        if self._report is None:
-            return
-        try:
-            write_document(self._report, report)
-        except OSError as error:
-            logger.error("The report cannot be written to %s: %s", self._report, error.strerror)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -239,42 +238,28 @@ class DerivedFiles:
         self._links = links
         self._repository = repository
 
-    def examine(self) -> DerivedReport:
-        """Read all derived files. Raise RepositoryError or OSError if the disk reports an error."""
-        from webfountain.duplicates.index_check import damaged_index  # noqa: PLC0415  numpy, 0.1 s
+    def examine(self, *, mend_at: float | None = None) -> DerivedReport:
+        """Read all derived files. With `mend_at` (UTC seconds), also set damaged files aside or remove them; then no
+        crawl may be running. Raise RepositoryError or OSError if the disk reports an error.
+        """
+        from webfountain.duplicates.index_check import damaged_index, mend_index  # noqa: PLC0415  numpy, 0.1 s
         from webfountain.ranking.link_journal import damaged_journals  # noqa: PLC0415
-        from webfountain.ranking.scores import damaged_scores  # noqa: PLC0415
+        from webfountain.ranking.scores import damaged_scores, mend_scores  # noqa: PLC0415
 
-        return self._each(_damaged_log, damaged_journals, damaged_scores, damaged_index)
-
-    def mend(self, *, at: float) -> DerivedReport:
-        """Set damaged derived files aside or remove them. No crawl may be running."""
-        from webfountain.duplicates.index_check import mend_index  # noqa: PLC0415
-        from webfountain.ranking.scores import mend_scores  # noqa: PLC0415
-
-        mend_log, mend_rows = partial(_mend_log, at=at), partial(_mend_journals, self._links, at=at)
-        return self._each(mend_log, mend_rows, mend_scores, mend_index)
-
-    def _each(
-        self,
-        of_log: Callable[[str], list[str]],
-        of_journals: Callable[[Path], list[str]],
-        of_scores: Callable[[Path], list[str]],
-        of_index: Callable[[Path], list[str]],
-    ) -> DerivedReport:
         present: list[str] = []
         damaged: list[str] = []
+        journals = self._home / "link-journal"
         if "://" in self._links or Path(self._links).is_dir() or (self._home / "scores" / "EPOCH").exists():
             present.append("link log")
-            damaged += of_log(self._links)
-        damaged += of_journals(self._home / "link-journal")
+            damaged += _damaged_log(self._links) if mend_at is None else _mend_log(self._links, at=mend_at)
+        damaged += damaged_journals(journals) if mend_at is None else _mend_journals(self._links, journals, at=mend_at)
         for scores in (self._home / "scores", self._home / "scores" / "sites"):
             if (scores / "EPOCH").exists():
                 present += ["scores"] if scores.name == "scores" else []
-                damaged += of_scores(scores)
+                damaged += damaged_scores(scores) if mend_at is None else mend_scores(scores)
         for index in self._indices():
             present += [] if "duplicates" in present else ["duplicates"]
-            damaged += of_index(index)
+            damaged += damaged_index(index) if mend_at is None else mend_index(index)
         return DerivedReport(tuple(present), tuple(damaged))
 
     def _indices(self) -> Iterator[Path]:
