@@ -38,7 +38,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "block": ("commands.notes", "Block a site or a URL prefix, or list the blocks."),
     "unblock": ("commands.notes", "Remove the block of a site or a URL prefix."),
     "drain": ("commands.notes", "End one crawling process and give its sites to the others."),
-    "forget": ("commands.forget", "Remove a page or a site for good."),
+    "forget": ("commands.notes", "Remove a page or a site for good."),
     "status": ("commands.status", "Show counts, rate, freshness, what limits the crawl, and the plan in force."),
     "pages": ("commands.pages", "List the known URLs with their records."),
     "sites": ("commands.pages", "List the known sites."),
