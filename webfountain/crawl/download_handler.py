@@ -191,11 +191,8 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["_StreamedAnswer"]):
         return await super().download_request(request)
 
     def _abort(self, word: ErrorWord, sites: Collection[str] | None) -> None:
-        if sites is None:
-            self._pool.abort(word)
-            return
-        for authority in map(authority_of, sites):
-            self._pool.abort_site(authority.host, authority.port, word)
+        at = None if sites is None else {(each.host, each.port) for each in map(authority_of, sites)}
+        self._pool.abort(word, at=at)
 
     async def close(self) -> None:
         """Close all connections."""

@@ -17,7 +17,7 @@ from webfountain.download.connection import Connection
 from webfountain.download.file_limit import FileLimit, spare_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from webfountain.download.bad_response import ErrorWord
     from webfountain.download.connection import Endpoint, Exchange
@@ -121,20 +121,17 @@ class ConnectionPool:
         """Record that a connection was closed, so that another one may be opened."""
         self._files.release()
 
-    def abort(self, word: ErrorWord = "cut") -> None:
-        """End all exchanges with the error `word`, including those that wait for a connection."""
-        for exchange in list(self._active):
-            exchange.aborted = True
-            exchange.end(word)
-        self._files.admit_all()
-
-    def abort_site(self, host: str, port: int, word: ErrorWord) -> None:
-        """End all exchanges with one site, with the error `word`."""
+    def abort(self, word: ErrorWord = "cut", *, at: Collection[tuple[str, int]] | None = None) -> None:
+        """End all exchanges with the error `word`, including those that wait for a connection. If `at` is given, end
+        only those that have a connection to one of these hosts and ports.
+        """
         for exchange in list(self._active):
             connection = exchange.connection
-            if connection is not None and (connection.endpoint.host, connection.endpoint.port) == (host, port):
+            if at is None or (connection is not None and (connection.endpoint.host, connection.endpoint.port) in at):
                 exchange.aborted = True
                 exchange.end(word)
+        if at is None:
+            self._files.admit_all()
 
     def close(self) -> None:
         """End all exchanges and close all connections."""
