@@ -42,7 +42,7 @@ def test_the_exchanges_of_one_site_are_ended_and_others_go_on() -> None:
             tasks = [asyncio.ensure_future(page(fetches, f"http://127.0.0.1:{port}/")) for port in (one, other)]
             while sum(exchange.sink is not None for exchange in pool._active) < 2:
                 await asyncio.sleep(0.01)
-            pool.abort_site("127.0.0.1", one, "lapsed")
+            pool.abort("lapsed", at={("127.0.0.1", one)})
             lapsed = (await tasks[0]).error
             assert not tasks[1].done()
             pool.abort()
