@@ -110,9 +110,10 @@ def test_an_hour_of_recrawling_2000_sites_takes_no_more_memory_files_or_disk_tha
         # Connections that rest come and go by the hundred: their most is what must not grow.
         assert max(minute.files for minute in later) <= max(minute.files for minute in minutes[:SETTLED]) + 20
         assert max(minute.repository_bytes for minute in later) <= 400 * MEGABYTE
-        # While the database merges its files, the store holds them twice: its least size is what it needs.
+        # While the database merges its files, the store holds them twice: its least size is what it needs. It grows
+        # by the pages that die and stay known: an hour adds 9,000 to the 20,000 that live.
         needed = min(minute.least_store_bytes for minute in later[:SETTLED])
-        assert min(minute.least_store_bytes for minute in later[-SETTLED:]) <= 1.15 * needed
+        assert min(minute.least_store_bytes for minute in later[-SETTLED:]) <= 1.3 * needed
         assert max(minute.store_bytes for minute in later) <= 4 * needed
         assert report["pages_fetched"] >= 0.5 * PAGES_A_SECOND * 60 * MINUTES
         assert report["changed"] > 0
