@@ -64,7 +64,7 @@ class TrustInSections(NamedTuple):
         return np.array([self.log_odds, self.fetches, *self.prior], dtype="<f4").tobytes()
 
     @classmethod
-    def decode(cls, data: bytes) -> TrustInSections:
+    def decode(cls, data: bytes | memoryview) -> TrustInSections:
         """Restore the result of `encode`. If another version of webfountain wrote the data, return `begun()`."""
         known = np.frombuffer(data, dtype="<f4") if len(data) == 4 * (2 + len(RATES)) else None
         return cls.begun() if known is None else cls(float(known[0]), float(known[1]), known[2:])

@@ -82,7 +82,7 @@ class Sections:
         return msgspec.msgpack.encode([self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest])
 
     @classmethod
-    def decode(cls, data: bytes) -> Sections:
+    def decode(cls, data: bytes | memoryview) -> Sections:
         """Restore the result of `encode`, with the default limits."""
         sections = cls()
         sections._pages, names, sections._parent, sections._depth, sections._fewest = msgspec.msgpack.decode(data)

@@ -67,7 +67,7 @@ class UrgentSite:
         observed: Mapping[int, tuple[int, bool]] | None = None,
         believed: Belief | None = None,
         kept: bytes = b"",
-        encoded: bytes | None = None,
+        encoded: bytes | memoryview | None = None,
     ) -> None:
         """`kept` contains the data that were last saved for the site. `encoded` is the saved form of `urgencies`."""
         self.urgencies = urgencies
@@ -381,8 +381,8 @@ class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
     interval: float
     believed: Belief | None
     keys: bytes
-    candidate_since: bytes
-    urgencies: bytes
+    candidate_since: memoryview
+    urgencies: memoryview
     observed: dict[int, tuple[int, bool]]
     most: float
     asked: float
