@@ -17,7 +17,7 @@ import numpy as np
 from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
 from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
 from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of
-from webfountain.core.sections import Sections
+from webfountain.core.sections import Sections, run_begins
 from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
 from webfountain.core.urgency import urgency_and_slope
 
@@ -283,7 +283,7 @@ class Sites:
         change only when `keep` is called.
         """
         self._sites = sites
-        self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
+        self._step = np.full(len(sites), step, dtype=np.int64)
         self.activity = Activity([site.memory for site in sites], signals=sites[0].signals)
         counts = [len(site) for site in sites]
         self.offset = np.cumsum([0, *counts])
@@ -414,7 +414,7 @@ class Sites:
         by_slope = (np.log(asked) - np.log(np.maximum(urgency, _TINY))) / np.maximum(slope, _TINY)
         steps = (np.exp(np.minimum(by_slope, 100.0)) - 1.0) * lasted  # `expm1` takes four times as long
         np.maximum(steps, np.sqrt(asked) * least - elapsed, out=steps)
-        begins = np.flatnonzero(np.diff(self.site[pages], prepend=-1))
+        begins = run_begins(self.site[pages])
         soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
         until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)
         return until
