@@ -52,7 +52,7 @@ class Seldom(Order):
 def test_an_order_that_acts_from_time_to_time_is_not_called_before_it_is_due() -> None:
     seldom = Seldom()
     drive = Drive(collection_of([HOME]), lambda fetch, at: "dns")
-    drive.frontier.work._orders.add.append((seldom, seldom.add))
+    drive.frontier.work.orders.add.append((seldom, seldom.add))
     begun = drive.clock.now()
     for seconds in (0.0, 9.0, 11.0, 12.0, 21.5):
         drive.clock.set(begun + seconds)

@@ -171,8 +171,8 @@ class OpenFrontier:
         load_seeds = partial(built.seeds, built.collection)
         take = built.frontier.work.take
         self._worker.start(built.frontier, load_seeds, take, compare_clock=built.compare_clock)
-        if built.frontier.others.shared:
-            self._guard = TermGuard(built.frontier.others.term.left_s, self._void)
+        if (heart := built.frontier.heart) is not None:
+            self._guard = TermGuard(heart.term.left_s, self._void)
             self._guard.start()
         recorder = Recorder(built.frontier, self._metrics, now=built.frontier.now)
         self._loop = RecordLoop(recorder, self._with_store, folder_of(self._config.store))

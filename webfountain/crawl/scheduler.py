@@ -112,8 +112,8 @@ class FountainScheduler:
         engine.scrape_for(self._crawler, None if is_own else CURRENT, flight_of)
         engine.guard_pipelines(self._crawler, ItemSafety(self._crawler, _source_of).guard)
         self._crawl = (OwnCrawl if is_own else ProjectCrawl)(self._session, self._landings, self._direct)
-        if built.frontier.others.shared:
-            self._term = TermGuard(built.frontier.others.term.left_s, partial(self._cut, "lapsed"))
+        if (heart := built.frontier.heart) is not None:
+            self._term = TermGuard(heart.term.left_s, partial(self._cut, "lapsed"))
             self._term.start()
         await self._crawl.open()
         begin, take = self._crawl.begin, self._crawl.take_work

@@ -379,7 +379,7 @@ class FrontierAssembly:
             WorkerFeatures(self._inbox, importance, *pages),
             entrance=Entrance(judge, due),
             owner=self._owner,
-            lease_s=self._others.term.lease_s,
+            lease_s=self._others.lease_s,
         )
         sitemaps = SitemapParser(judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap)
         return assembly.worker(collection, self._config, self._suspects, sitemaps)

@@ -61,13 +61,14 @@ class Frontier:
         self.now = work.batches.now
         """Function that returns the clock's time, UTC seconds."""
         self._batches = work.batches
+        self._has_lapsed = work.orders.has_lapsed
 
     # ---------------------------------------------------------- fetches
 
     def next(self) -> Fetch | None:
         """Return the next fetch of a page, a robots.txt or a sitemap, or None if nothing may be requested now."""
         at = self.now()
-        if self.progress.open_at() > at or self.others.term.left_s() <= 0.0:
+        if self.progress.open_at() > at or not self.may_send():
             return None
         fetch = self.sites.flights.next(at)
         if fetch is not None and fetch.kind == "page":
@@ -76,13 +77,13 @@ class Frontier:
 
     def may_send(self) -> bool:
         """Return whether this process still holds its sites. Call this method right before a request is sent."""
-        return self.others.term.left_s() > 0.0
+        return not any(has_lapsed() for has_lapsed in self._has_lapsed)
 
     def wake_at(self) -> float:
         """Return the earliest time at which `next` may return a fetch, or inf if a download, a batch or a heartbeat
         must end first.
         """
-        if self.others.term.left_s() <= 0.0:
+        if not self.may_send():
             return inf
         return max(self.sites.addresses.ring.wake_at(), self.progress.open_at())
 

@@ -116,7 +116,8 @@ class WorkExchange:
         self._sites = sites
         self._progress = progress
         self._others = others
-        self._orders = orders
+        self.orders = orders
+        """The orders of the crawl."""
         self._metrics = metrics
         self._judge = judge
         self._is_unfinished = is_unfinished
@@ -126,13 +127,13 @@ class WorkExchange:
         if self._progress.working:
             return None
         batch = self.batches.gather()
-        if not self._progress.stopped and self._others.term.left_s() > 0.0:
+        if not (self._progress.stopped or any(has_lapsed() for has_lapsed in self.orders.has_lapsed)):
             self._sites.process_timers(batch)
             batch.rules, batch.unfinished = self._others.rules, self._is_unfinished
-            for order, add in self._orders.add:
+            for order, add in self.orders.add:
                 if order.due <= batch.at:
                     add(batch)
-        for before_send in self._orders.before_send:
+        for before_send in self.orders.before_send:
             before_send(batch)
         sent = self.batches.send()
         self._progress.working = sent is not None
@@ -143,16 +144,16 @@ class WorkExchange:
         self._progress.absorb(result)
         self._metrics.add(result.counts)
         self._is_unfinished = result.unfinished
-        for absorb in self._orders.absorb:
+        for absorb in self.orders.absorb:
             absorb(result)
         self._sites.take_in(result, self.batches.gather())
-        for absorbed in self._orders.absorbed:
+        for absorbed in self.orders.absorbed:
             absorbed(result)
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file. The caller must load the seeds of the edited file."""
         self._judge.adopt(collection)
-        for adopt in self._orders.adopt:
+        for adopt in self.orders.adopt:
             adopt(collection)
         batch = self.batches.gather()
         batch.collection = collection
@@ -183,7 +184,7 @@ def chores_of(
     site leases. If several ants share the store, heartbeats renew the leases.
     """
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
-    renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
+    renewals = [] if others.shared else [(others.lease_s / 3, partial(_renew_leases, sites))]
     return [
         *renewals,
         *publish,

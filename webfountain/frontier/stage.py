@@ -35,6 +35,10 @@ class Order:
     due = -inf
     """`add` is not called before this time, UTC seconds."""
 
+    def has_lapsed(self) -> bool:
+        """Return whether this ant's leases are invalid now, so that it may neither fetch nor take work."""
+        return False
+
     def add(self, batch: Batch) -> None:
         """Add work for the store to a batch. The method is not called before `due`, after the crawl was stopped, or
         while this ant's leases are invalid.
@@ -59,6 +63,7 @@ class Orders:
     """
 
     def __init__(self, orders: Sequence[Order]) -> None:
+        self.has_lapsed = methods_at(orders, Order.has_lapsed)
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
         """The `add` methods, each with the `Order` to which it belongs."""
         self.before_send = methods_at(orders, Order.before_send)

@@ -676,7 +676,7 @@ def test_an_ant_gives_up_no_site_while_all_have_about_the_mean(have: list[int]) 
 def test_whoever_is_alone_rules_counts_and_waits_for_nobody() -> None:
     lone = LoneAnt("a", lease_s=600.0)
     assert (lone.rules, lone.counts, lone.ants, lone.idle_since()) == (True, True, 1, -inf)
-    assert (lone.term.lease_s, lone.term.left_s(), lone.most_sites(10_000)) == (600.0, inf, None)
+    assert (lone.lease_s, lone.most_sites(10_000)) == (600.0, None)
 
 
 def test_the_claims_of_a_lone_ant_have_every_method_of_address_claims() -> None:

@@ -54,6 +54,7 @@ class Heart(Order):
         collection: Collection,
     ) -> None:
         self._others = others
+        self.term = others.term
         self._sites = sites
         self._progress = progress
         self._planner = planner
@@ -63,6 +64,9 @@ class Heart(Order):
         self._policy = digest_of(collection)
         self._policies = PolicyFiles()
         self._short = 0  # number of ants with full disks in the last log line
+
+    def has_lapsed(self) -> bool:
+        return self.term.left_s() <= 0.0
 
     def next_at(self) -> float:
         """Return when the next heartbeat is due, UTC seconds."""
@@ -93,7 +97,7 @@ class Heart(Order):
             leases=leases,
             claimed=sites.claims.held(),
             controller=ControllerState(self._planner.follower.schedule.price, self._planner.number),
-            loans=() if lending is None else lending.prolonged(at + others.term.lease_s),
+            loans=() if lending is None else lending.prolonged(at + others.lease_s),
             borrowed_sites=None if lending is None else lending.sites(),
         )
 

@@ -16,7 +16,7 @@ import msgspec
 
 from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, FREE, ROLE, AntNote, Colony, CoreLoad, strike_off
 from webfountain.frontier.cluster.loans import LoanClaims
-from webfountain.frontier.cluster.term import EndlessTerm, Term, steady_clock
+from webfountain.frontier.cluster.term import Term, steady_clock
 from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class LoneAnt:
         self.shared = False
         self.rules = True
         self.counts = True
-        self.term = EndlessTerm(lease_s)
+        self.lease_s = lease_s
 
     def most_sites(self, stored: float) -> int | None:
         """Return None, because a lone ant may have any number of sites."""
@@ -106,6 +106,7 @@ class Membership:
         self.owner = owner
         self.heartbeat_s = heartbeat_s
         self.term = term
+        self.lease_s = term.lease_s
         self.heartbeats = heartbeats
         self._claims = claims
         self.load = load

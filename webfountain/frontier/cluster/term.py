@@ -3,7 +3,7 @@
 Each heartbeat extends the term. The ant checks the term before each request, and sends no requests after its end. The
 term is measured with a clock that keeps running while the process is stopped. `TermGuard` aborts transfers before
 another ant may fetch the same pages. The guard is a timer of the event loop, because the store or the worker thread may
-hang. A lone ant has an `EndlessTerm`.
+hang. A lone ant has no term.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEASE_BEATS", "EndlessTerm", "Term", "TermGuard", "steady_clock"]
+__all__ = ["LEASE_BEATS", "Term", "TermGuard", "steady_clock"]
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
@@ -66,17 +66,6 @@ class TermGuard:
             self._cut()
         elif was_over and not self._is_over:
             logger.info("The store answers again. The crawl continues with the sites that no other ant has taken")
-
-
-class EndlessTerm:
-    """A term that never ends. Site leases last `lease_s` seconds."""
-
-    def __init__(self, lease_s: float) -> None:
-        self.lease_s = lease_s
-
-    def left_s(self) -> float:
-        """Return inf."""
-        return inf
 
 
 def steady_clock() -> float:

@@ -67,7 +67,7 @@ class SlotLending:
         if not borrowers:
             return
         unused_s = -inf if others.load.share > BUSY else _UNUSED_S
-        until, ends_at = at + others.term.lease_s, at + LOAN_BEATS * others.heartbeat_s
+        until, ends_at = at + others.lease_s, at + LOAN_BEATS * others.heartbeat_s
         spare = {site.name: many for site in self._sites if (many := self._spare(site, at, unused_s=unused_s)) > 0}
         for name in sorted(spare, key=lambda name: (-spare[name], name)):
             site, left = self._sites.by_name[name], spare[name]
@@ -161,7 +161,7 @@ class SlotLending:
 
     def _ends_soon(self, loan: Loan, at: float) -> bool:
         """Return whether a loan ends so soon that its slots must be given back now."""
-        return loan.ends_at < at + 2 * self._others.term.lease_s
+        return loan.ends_at < at + 2 * self._others.lease_s
 
     def _enter(self, borrowed: BorrowedSlots, record: SiteRecord, batch: Batch) -> None:
         loan, state = borrowed.loan, remembered(record)
