@@ -29,6 +29,7 @@ from webfountain.frontier.orders import (
     OpenBatch,
     Polls,
     RankTurns,
+    ShareCheck,
     SiteSupply,
     WorkExchange,
     chores_of,
@@ -214,7 +215,10 @@ class FrontierAssembly:
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, progress, rng=self._rng, start=start)
-        orders: list[Order] = [Chores(chores_of(sites, progress, others, self._shares, period_s), start=start)]
+        orders: list[Order] = [sites.sites]
+        if self._shares is not None:
+            orders.append(ShareCheck(self._shares, sites))
+        orders.append(Chores(chores_of(sites, progress, others, self._shares, period_s), start=start))
         if plans(self._collection, recrawl=self._recrawl):
             orders.append(self._planner)
         orders += [SiteSupply(sites, progress, others), sites.claims, polls]

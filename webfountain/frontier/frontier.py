@@ -89,7 +89,7 @@ class Frontier:
 
     def work_at(self) -> float:
         """Return when a site's timer or a check of the price needs a batch, if no event occurs first."""
-        return min(max(self.sites.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
+        return min(max(self.sites.sites.due, self.progress.open_at()), self.planner.follower.check_at())
 
     def landed(self, fetched: FetchResult) -> None:
         """Process the end of a download, successful or not. Call this method once for each fetch from `next`."""

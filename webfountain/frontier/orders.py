@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.batch import Batch
 from webfountain.frontier.sites.site_files import ROBOTS_LIFE_S
+from webfountain.frontier.sites.site_table import BLOCKED_S, is_busy
 from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ __all__ = [
     "PollTimer",
     "Polls",
     "RankTurns",
+    "ShareCheck",
     "SiteSupply",
     "WorkExchange",
     "chores_of",
@@ -128,7 +130,6 @@ class WorkExchange:
             return None
         batch = self.batches.gather()
         if not (self._progress.stopped or any(has_lapsed() for has_lapsed in self.orders.has_lapsed)):
-            self._sites.process_timers(batch)
             batch.rules, batch.unfinished = self._others.rules, self._is_unfinished
             for order, add in self.orders.add:
                 if order.due <= batch.at:
@@ -210,6 +211,24 @@ def _publish_shares(shares: DomainShares, batch: Batch) -> None:
     batch.shares = shares.published()
 
 
+class ShareCheck(Order):
+    """Compares the numbers of busy and blocked domains that have leased pages."""
+
+    def __init__(self, shares: DomainShares, sites: ActiveList) -> None:
+        self._shares = shares
+        self._sites = sites
+
+    def add(self, batch: Batch) -> None:
+        at, sites = batch.at, self._sites
+        idle = not len(sites.flights) and sites.addresses.ring.wake_at() == inf
+        found = (
+            (site.domain, is_busy(site, at + BLOCKED_S))
+            for site in sites.sites
+            if site.domain is not None and site.pages.has_leased()
+        )
+        sites.flights.wake(self._shares.check(at, found, idle=idle))
+
+
 class IdleCheck(Order):
     """Looks for never-crawled pages that are due soon, while all processes are idle. A crawl with `--until-idle` ends
     if no never-crawled page is due soon.
@@ -226,8 +245,8 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """Takes sites from the store and parks sites. If there are several ants, no ant takes many more sites than the
-    others.
+    """Takes sites from the store, parks sites, and removes unused addresses. If there are several ants, no ant takes
+    many more sites than the others.
     """
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
@@ -237,7 +256,9 @@ class SiteSupply(Order):
         self._due = -inf  # when the first site without an owner is due, as the store last reported
 
     def add(self, batch: Batch) -> None:
-        sites = self._sites.sites
+        sites, addresses = self._sites.sites, self._sites.addresses
+        if addresses.empty:
+            addresses.sweep(batch.at)
         if sites.hungry and not self._progress.congested():
             sites.refill(batch)
         batch.holds_sites = bool(sites.by_name)

@@ -39,7 +39,7 @@ def test_a_page_that_comes_due_while_the_store_answers_is_leased_next() -> None:
     lease = street.enter("http://10.0.0.1", pages=0)
     interval = street.follower.schedule.due(0, 0.0)
     street.take_in(2.0, dealt=[LeaseBatch(lease.site, [], [], [], [(0, 1.0 - interval)])])
-    street.list.process_timers(street.at(2.1))
+    street.list.sites.add(street.at(2.1))
     assert ordered(street) == [lease.site]
 
 

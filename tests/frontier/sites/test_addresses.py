@@ -94,13 +94,13 @@ def test_an_address_is_remembered_until_its_gate_is_open_again() -> None:
     (fetch,) = street.ask(0.0)
     street.land(fetch, 5.0)
     street.list.departures.leave_all(street.at(5.0))
-    street.list.process_timers(street.at(5.5))
+    street.list.addresses.sweep(5.5)
     street.enter(TWO, at=5.5)
     assert street.ask(5.5) == []
     (fetch,) = street.ask(6.0)
     street.land(fetch, 6.0)
     street.list.departures.leave_all(street.at(6.0))
-    street.list.process_timers(street.at(7.0))
+    street.list.addresses.sweep(7.0)
     assert street.list.statistics().addresses == 0
 
 
@@ -109,7 +109,7 @@ def test_an_address_that_has_a_site_again_is_not_swept() -> None:
     street.enter(ONE)
     street.list.departures.leave_all(street.at(0.0))
     street.enter(TWO)
-    street.list.process_timers(street.at(1e6))
+    street.list.addresses.sweep(1e6)
     assert sites_of(street.ask(1e6)) == [TWO]
 
 

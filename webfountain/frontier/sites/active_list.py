@@ -23,7 +23,7 @@ from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights
 from webfountain.frontier.sites.site import ActiveSite, State, state_of
-from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable, is_busy
+from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable
 from webfountain.frontier.sites.slot_lending import SlotLending
 from webfountain.public_addresses import is_private_host
 from webfountain.records import SiteState
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.cluster.membership import Membership
-    from webfountain.frontier.sites.domain_shares import DomainShares
     from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.sites.site_files import FileRequest
@@ -134,7 +133,7 @@ class ActiveList:
             self.sites.file_requests.ask(request, batch)
 
     def _enter(self, site: ActiveSite, batch: Batch) -> None:
-        self.sites.add(site)
+        self.sites.enter(site)
         group = self.addresses.enter(site.place)
         self._follow(site, [] if group is None else site.resolved(group, batch), batch)
 
@@ -226,25 +225,6 @@ class ActiveList:
         return [site.lease for site in self.sites if site.lease is not None and not site.is_borrowed]
 
     # ------------------------------------------------------------------- chores
-
-    def process_timers(self, batch: Batch) -> None:
-        """Process due timers of sites, remove unused addresses, and check the shares of domains."""
-        for site in self.sites.due(batch.at):
-            self.sites.file_requests.route(site.on_timer(batch), batch)
-        if self.addresses.empty:
-            self.addresses.sweep(batch.at)
-        if self._context.shares is not None:
-            self._compare(self._context.shares, batch.at)
-
-    def _compare(self, shares: DomainShares, at: float) -> None:
-        """Compare the numbers of busy and blocked domains that have leased pages."""
-        idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
-        found = (
-            (site.domain, is_busy(site, at + BLOCKED_S))
-            for site in self.sites
-            if site.domain is not None and site.pages.has_leased()
-        )
-        self.flights.wake(shares.check(at, found, idle=idle))
 
     def judge_again(self, batch: Batch) -> None:
         """After an edit of the policy file or the blocks, give back all leases: each page must be judged again."""

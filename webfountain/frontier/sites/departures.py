@@ -143,7 +143,7 @@ class Departures:
         return taken
 
     def _remove(self, site: ActiveSite) -> None:
-        self._sites.remove(site)
+        self._sites.leave(site)
         if self._context.shares is not None and site.domain is not None:
             self._context.shares.leave(site.name, site.domain)
         self._addresses.leave(site.place)

@@ -1,6 +1,7 @@
 """Keep the table of active sites, and record what each site needs.
 
-After each event, `note` records what a site needs, so that nothing has to scan all sites. `FileRequests` keeps the
+After each event, `note` records what a site needs, so that nothing has to scan all sites. Before each batch, the table
+processes the timers that are due. `FileRequests` keeps the
 requests of sites for files on other hosts: a robots.txt or a sitemap. If the site with the file is not active, it
 becomes a guest. A request for a file obeys the gates and robots.txt of the site that has the file. If several sites
 need the same file, it is fetched once.
@@ -13,6 +14,7 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.sites.site import State
+from webfountain.frontier.stage import Order
 from webfountain.records import Fetch, FetchResult
 from webfountain.urls import site_of
 
@@ -31,7 +33,7 @@ _SPARE_TIMERS: Final = 1000
 """The timers of removed sites are dropped if the table has more timers than this, plus four per active site."""
 
 
-class SiteTable:
+class SiteTable(Order):
     """The active sites by name, with their timers and needs."""
 
     def __init__(self) -> None:
@@ -46,6 +48,8 @@ class SiteTable:
         """Sites whose last event left them with nothing to do."""
         self.resting: dict[str, ActiveSite] = {}
         """Sites whose last event showed that they must be left alone for a long time."""
+        self.due = inf
+        """Time of the next timer, UTC seconds, or inf."""
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
 
@@ -55,7 +59,7 @@ class SiteTable:
     def __len__(self) -> int:
         return len(self.by_name)
 
-    def add(self, site: ActiveSite) -> None:
+    def enter(self, site: ActiveSite) -> None:
         """Add a site, as a guest if it has no lease."""
         self.by_name[site.name] = site
         if site.lease is None:
@@ -65,7 +69,7 @@ class SiteTable:
         """Record that a guest now has a site lease."""
         self.guests.discard(name)
 
-    def remove(self, site: ActiveSite) -> None:
+    def leave(self, site: ActiveSite) -> None:
         """Remove a site, its timer and its recorded needs."""
         for sites in (self.by_name, self.hungry, self.quiet, self.resting, self._timer_of):
             sites.pop(site.name, None)
@@ -130,19 +134,20 @@ class SiteTable:
 
     # ---------------------------------------------------------------- timers
 
-    def wake_at(self) -> float:
-        """Return the time of the next timer, or inf."""
-        return self._timers[0][0] if self._timers else inf
-
-    def due(self, at: float) -> Iterator[ActiveSite]:
-        """Yield each site whose timer is due."""
+    def add(self, batch: Batch) -> None:
+        """Process the timers that are due."""
+        at = batch.at
         while self._timers and self._timers[0][0] <= at:
             site = self.by_name.get(heapq.heappop(self._timers)[1])
             if site is not None and site.pages.wake_at <= at:
-                yield site
+                self.file_requests.route(site.on_timer(batch), batch)
                 if site.pages.wake_at > at:
                     self._timer_of.pop(site.name, None)
                 self.note(site, at)
+        self._set_due()
+
+    def _set_due(self) -> None:
+        self.due = self._timers[0][0] if self._timers else inf
 
     def remind(self, site: ActiveSite) -> None:
         """Set the site's timer if `wake_at` is earlier than its current timer."""
@@ -156,6 +161,7 @@ class SiteTable:
             sites = self.by_name.get
             self._timers = [each for each in self._timers if (of := sites(each[1])) and of.pages.wake_at == each[0]]
             heapq.heapify(self._timers)
+        self._set_due()
 
 
 def _runs_low(site: ActiveSite) -> bool:

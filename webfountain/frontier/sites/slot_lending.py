@@ -174,7 +174,7 @@ class SlotLending:
         if not self._others.term.hold_until(borrowed.until, at=batch.at):
             return
         self._borrowed[site.name] = borrowed
-        self._sites.add(site)
+        self._sites.enter(site)
         group = self._addresses.add_lent(site.place, loan.address, loan.slots)
         self._sites.file_requests.route(site.resolved(group, batch), batch)
         self._sites.note(site, batch.at)
