@@ -120,13 +120,13 @@ def test_one_of_several_processes_keeps_the_history() -> None:
         ({"opens_at": 99.0, "failures": 2}, "back-off", 99.0),
         ({"opens_at": float("inf")}, "polite", None),
         ({"hand": 2}, "ready", None),
-        ({"state": State.EMPTY}, "not due", None),
+        ({"is_empty": True}, "not due", None),
         ({}, "leasing", None),
     ],
 )
 def test_a_site_reports_why_it_waits(changes: dict[str, object], reason: WaitReason, until: float | None) -> None:
     quiet = SiteStatistics(
-        state=State.OPEN, barred=None, address="127.0.0.1", opens_at=0.0, failures=0,
+        state=State.OPEN, is_empty=False, barred=None, address="127.0.0.1", opens_at=0.0, failures=0,
         hand=0, immediate=0, held=0, files=0, under_way=0,
     )  # fmt: skip
     site = live_site("http://a.example", msgspec.structs.replace(quiet, **changes), at=10.0)

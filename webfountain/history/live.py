@@ -125,7 +125,7 @@ def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]
         (found.state is State.SHUT, "no robots.txt", found.opens_at),
         (rests, "back-off" if found.failures else "polite", found.opens_at),
         (bool(found.hand or found.immediate or found.files), "ready", None),
-        (found.state is State.EMPTY, "not due", None),
+        (found.is_empty, "not due", None),
         (True, "leasing", None),
     )
     return next((reason, until) for holds, reason, until in reasons if holds)

@@ -10,7 +10,6 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.sites.street import SEVEN, Street
 from webfountain.frontier.sites.hand import LARGEST_HAND, largest_hand
-from webfountain.frontier.sites.site import State
 from webfountain.store.answers import LeaseBatch
 
 if TYPE_CHECKING:
@@ -50,7 +49,7 @@ def test_the_order_in_which_sites_with_new_pages_are_named_decides_no_turn(backw
     for name in SEVEN:
         street.enter(name, pages=0)
     street.take_in(dealt=[LeaseBatch(name, [], [], [], []) for name in SEVEN])
-    assert {street.site(name).state for name in SEVEN} == {State.EMPTY}
+    assert all(street.site(name).is_empty for name in SEVEN)
     assert ordered(street) == []
     street.list.sites.refresh(SEVEN[::-1] if backwards else SEVEN, 0.0)
     assert ordered(street) == SEVEN

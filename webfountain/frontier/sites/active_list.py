@@ -22,8 +22,8 @@ from webfountain.frontier.cluster.claims import AddressClaims, NoClaims
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights
-from webfountain.frontier.sites.site import ActiveSite, State, state_of
-from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable
+from webfountain.frontier.sites.site import ActiveSite, state_of
+from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable, may_rest
 from webfountain.frontier.sites.slot_lending import SlotLending
 from webfountain.public_addresses import is_private_host
 from webfountain.records import SiteState
@@ -267,7 +267,5 @@ class ActiveList:
 
 def _has_before(site: ActiveSite, until: float) -> bool:
     """Return whether a request to a site may be sent before the time `until`."""
-    state = site.state
-    is_active = state is not State.EMPTY and state is not State.SHUT
     waits = site.pages.is_ordered or bool(site.loans)
-    return is_active or waits or site.hand.times()[0] <= until
+    return not may_rest(site) or waits or site.hand.times()[0] <= until

@@ -7,8 +7,8 @@ return the files that it needs from other sites (`FileRequest`), and write work 
 - RESOLVING: the address of the host is awaited. `resolved` leads to ROBOTS, to OPEN if robots.txt is known, or to SHUT
   without an address.
 - ROBOTS: robots.txt is awaited. `answered` leads to OPEN, or to SHUT without an answer to obey.
-- OPEN: pages may be leased and fetched. A refill without result leads to EMPTY, and `renew_robots` to ROBOTS.
-- EMPTY: the store has nothing due now. New URLs, returned URLs, or `on_timer` at `wake_at` lead to OPEN.
+- OPEN: pages may be leased and fetched. `renew_robots` leads to ROBOTS. After a refill without result, the site is
+  *empty* until new URLs, returned URLs, or `on_timer` at `wake_at`.
 - SHUT: no page may be fetched. `on_timer` at `wake_at` leads to ROBOTS, but the site is usually parked before.
 - LOST: another process took the site over. The site has left the list, and answers are dropped.
 
@@ -63,7 +63,6 @@ class State(Enum):
     RESOLVING = "resolving"
     ROBOTS = "robots"
     OPEN = "open"
-    EMPTY = "empty"
     SHUT = "shut"
     LOST = "lost"
 
@@ -77,6 +76,8 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     """Counts and state of one active site."""
 
     state: State
+    is_empty: bool
+    """True if the store has no due page of the site."""
     barred: str | None
     address: str | None
     opens_at: float
@@ -101,7 +102,6 @@ class ActiveSite:
 
     __slots__ = (
         "_context",
-        "_state",
         "changes",
         "domain",
         "files",
@@ -113,6 +113,7 @@ class ActiveSite:
         "pages",
         "place",
         "standing",
+        "state",
     )
 
     def __init__(
@@ -128,7 +129,7 @@ class ActiveSite:
         self.lease = lease
         self.is_borrowed = borrowed_slots is not None
         self._context = context
-        self._state = State.RESOLVING
+        self.state = State.RESOLVING
         rules, slots = context.collection.politeness, borrowed_slots if self.is_borrowed else context.pace.slots(name)
         self.standing = SitePoliteness(
             state, rules, rng=context.rng, metrics=context.metrics, slots=slots, pace=context.pace
@@ -147,10 +148,9 @@ class ActiveSite:
 
     # -------------------------------------------------------- its needs
 
-    @property
-    def state(self) -> State:
-        is_empty = self._state is State.OPEN and (self.lease is None or not self.pages.has_more)
-        return State.EMPTY if is_empty else self._state
+    def is_empty(self) -> bool:
+        """Return whether the store has no due page of the site. A guest is always empty."""
+        return self.lease is None or not self.pages.has_more
 
     def is_under_way(self) -> bool:
         """Return whether the site has an unfinished fetch, an unsettled page, a pending request for leases, or a loan
@@ -161,7 +161,7 @@ class ActiveSite:
     def must_renew_robots(self, at: float) -> bool:
         """Return whether robots.txt has expired and may be renewed now."""
         bound = not self._is_own() or self.pages.is_ordered or self.pages.barred is not None
-        return not bound and self._state is State.OPEN and self.files.robots.is_outdated(at)
+        return not bound and self.state is State.OPEN and self.files.robots.is_outdated(at)
 
     def _is_own(self) -> bool:
         """Return whether the site is neither a guest nor borrowed."""
@@ -172,6 +172,7 @@ class ActiveSite:
         hand, group = self.hand, self.place.group
         return SiteStatistics(
             state=self.state,
+            is_empty=self.is_empty(),
             barred=self.pages.barred,
             address=None if group is None else group.address,
             opens_at=self.standing.gate.opens_at,
@@ -200,7 +201,7 @@ class ActiveSite:
         """
         rests_until = self.standing.unreachable(error, batch.at)
         if self._context.patient:
-            self._state = State.SHUT
+            self.state = State.SHUT
             self.pages.wait_until(rests_until)
         else:
             self._give_up(error, batch)
@@ -215,7 +216,7 @@ class ActiveSite:
         self.standing.join(state)
         self.files.restore(state)
         self.changes.restore(state)
-        return [] if self._state.is_preparing else self._prepare(batch)
+        return [] if self.state.is_preparing else self._prepare(batch)
 
     def renew(self, lease: SiteLease) -> None:
         """Extend the site lease. If `lease` extends an earlier lease of the site, ignore it."""
@@ -226,7 +227,7 @@ class ActiveSite:
         """Drop all requests because another process took the site over. Return the files that were not fetched."""
         given_up = self.files.give_up("busy")
         self.hand.flush()
-        self._state = State.LOST
+        self.state = State.LOST
         return given_up
 
     def keep(self, batch: Batch) -> None:
@@ -258,7 +259,7 @@ class ActiveSite:
         if fetched.fetch.kind != "page":
             self.pages.settled(1)
             return False
-        if refused and self._state is not State.LOST:
+        if refused and self.state is not State.LOST:
             self._count_silence(fetched, batch)
         return not refused
 
@@ -294,9 +295,9 @@ class ActiveSite:
         and is requested only if robots.txt allows it.
         """
         self.pages.add_immediate(leases)
-        if self._state is State.ROBOTS:
+        if self.state is State.ROBOTS:
             self.hand.hasten_files()
-        if self._state is State.OPEN:
+        if self.state is State.OPEN:
             self.pages.release_held(batch)
 
     def _count_silence(self, fetched: FetchResult, batch: Batch) -> None:
@@ -310,7 +311,7 @@ class ActiveSite:
 
     def _give_up(self, error: str, batch: Batch) -> None:
         """Let all leased pages of the site fail, now and until the site is parked."""
-        self._state = State.OPEN
+        self.state = State.OPEN
         self.pages.give_up(error, batch)
 
     # ------------------------------------------------------- robots.txt and files
@@ -320,13 +321,13 @@ class ActiveSite:
 
         A sitemap waits until this site's robots.txt is known, and is fetched only if robots.txt allows it.
         """
-        if self.pages.barred is not None or self._state is State.SHUT or self.is_borrowed:
+        if self.pages.barred is not None or self.state is State.SHUT or self.is_borrowed:
             return [FileRequest(kind, url, self.name, self.pages.barred or "busy")]
         if kind == "robots":
             self.files.add(kind, url)
             return []
         self.files.add_waiting(url)
-        return [] if self._state.is_preparing else self._prepare(batch)
+        return [] if self.state.is_preparing else self._prepare(batch)
 
     def renew_robots(self, batch: Batch) -> list[FileRequest]:
         """Give the leased pages back to the store, and fetch robots.txt again."""
@@ -337,7 +338,7 @@ class ActiveSite:
         """Continue the site's work if the time `wake_at` has come."""
         if self.pages.wake_at > batch.at:
             return []
-        if self.place.group is not None and (self._state is State.SHUT or self.pages.is_blocked(batch.at)):
+        if self.place.group is not None and (self.state is State.SHUT or self.pages.is_blocked(batch.at)):
             return self._prepare(batch)
         self.pages.refresh()
         return []
@@ -345,14 +346,14 @@ class ActiveSite:
     def _prepare(self, batch: Batch) -> list[FileRequest]:
         """Wait if the site is blocked; else fetch robots.txt if it is needed, or open the site."""
         if self._context.blocked.by_site and self.pages.sleep_if_blocked(batch):
-            self._state = State.SHUT
+            self.state = State.SHUT
             return self.files.give_up("busy")
         # A guest that only serves robots.txt files to other sites needs no rules of its own.
         needs_robots = self._is_own() or (self.lease is None and self.files.has_waiting())
         if not self._context.obey_robots or self.pages.barred:
             self.files.robots.waive()
         elif needs_robots and self.files.begin_robots(batch.at):
-            self._state = State.ROBOTS
+            self.state = State.ROBOTS
             return []
         return self._open(batch)
 
@@ -366,7 +367,7 @@ class ActiveSite:
             error = fetched.error or f"robots.txt: status {fetched.status}"
             rests_until = self.standing.without_robots(error, self.files.robots.failures, batch.at)
             self._context.pace.report(self.name, "robots.txt", rests_until - batch.at)
-            self._state = State.SHUT
+            self.state = State.SHUT
             self.pages.wait_until(rests_until)
             return []
         self.standing.obey(self.files.robots.crawl_delay, at=fetched.at)
@@ -377,7 +378,7 @@ class ActiveSite:
         """Open the site because robots.txt is known: request sitemaps, check immediate URLs that waited, and lease
         pages.
         """
-        self._state = State.OPEN
+        self.state = State.OPEN
         if self.standing.crawl_delay:
             self._context.pace.report(self.name, "Crawl-delay", self.standing.delay_s())
         requests = self.files.open(batch, own=self._is_own() and not self.pages.barred)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_files import FileRequest
 
-__all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
+__all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy", "may_rest"]
 
 BLOCKED_S: Final = 10.0
 """A site that must be left alone for longer than this, in seconds, loses its place in the active list."""
@@ -79,12 +79,12 @@ class SiteTable(Order):
 
     def note(self, site: ActiveSite, at: float) -> None:
         """Record what a site needs after an event, and update the site's next turn."""
-        state = site.state
-        if state is State.OPEN:
-            if _runs_low(site):
-                self.hungry[site.name] = site
-        elif _is_quiet(site, state):
-            self.quiet[site.name] = site
+        if _runs_low(site):
+            self.hungry[site.name] = site
+        else:
+            self.hungry.pop(site.name, None)
+            if _is_quiet(site):
+                self.quiet[site.name] = site
         if site.standing.rests_until > at + BLOCKED_S:
             self.resting[site.name] = site
         self.remind(site)
@@ -92,14 +92,14 @@ class SiteTable(Order):
 
     def note_hunger(self, site: ActiveSite) -> None:
         """Record whether a site needs leases."""
-        if _runs_low(site) and site.state is State.OPEN:
+        if _runs_low(site):
             self.hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
         """Request leases for all sites that need them, except sites at an address that this ant is giving up."""
         for site in self.hungry.values():
-            is_hungry, group = site.state is State.OPEN and _runs_low(site), site.place.group
-            if is_hungry and site.lease is not None and not (group is not None and group.is_leaving):
+            group = site.place.group
+            if site.lease is not None and not (group is not None and group.is_leaving):
                 site.pages.refill(site.lease, batch)
                 self._timer_of.pop(site.name, None)
         self.hungry.clear()
@@ -115,13 +115,13 @@ class SiteTable(Order):
         """Of the quiet sites, let the `many` with the earliest timers request leases again: pages are due sooner than
         planned.
         """
-        quiet = (site for site in self if _is_quiet(site, site.state))
+        quiet = (site for site in self if _is_quiet(site))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
         """Return the sites with nothing to do, and the sites that must be left alone for a long time."""
         if self.quiet:
-            self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site, site.state)}
+            self.quiet = {name: site for name, site in self.quiet.items() if _is_quiet(site)}
         if self.resting:
             self.resting = {
                 name: site for name, site in self.resting.items() if site.standing.gate.opens_at > at + BLOCKED_S
@@ -166,7 +166,7 @@ class SiteTable(Order):
 
 def _runs_low(site: ActiveSite) -> bool:
     """Return whether a site needs leases that it has not requested yet."""
-    return not site.pages.is_ordered and site.hand.runs_low()
+    return site.state is State.OPEN and not (site.pages.is_ordered or site.is_empty()) and site.hand.runs_low()
 
 
 def is_busy(site: ActiveSite, until: float) -> bool:
@@ -175,9 +175,14 @@ def is_busy(site: ActiveSite, until: float) -> bool:
     return bool(site.pages.under_way) or (not is_capped and site.standing.gate.opens_at <= until)
 
 
-def _is_quiet(site: ActiveSite, state: State) -> bool:
+def may_rest(site: ActiveSite) -> bool:
+    """Return whether a site needs no leases before its next timer."""
+    return site.state is State.SHUT or (site.state is State.OPEN and site.is_empty())
+
+
+def _is_quiet(site: ActiveSite) -> bool:
     """Return whether a site has nothing in flight, and nothing to fetch before its next timer."""
-    return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())
+    return may_rest(site) and not (site.is_under_way() or site.hand.backlog())
 
 
 class FileRequests:

@@ -86,7 +86,7 @@ class SlotLending:
         group = place.group
         if group is None or len(group.places) > 1 or place.fallbacks or group.is_lent or group.is_leaving:
             return 0
-        is_well = site.state is State.OPEN and site.pages.barred is None and group.is_ours and site.lease is not None
+        is_well = site.state is State.OPEN and not site.is_empty() and site.pages.barred is None and group.is_ours
         if not is_well or not site.hand.is_deep() or site.files.lacks_robots(at):
             return 0
         return site.loans.spare(site.standing, group, at, unused_s=unused_s)
