@@ -53,7 +53,7 @@ class AddressGroup(Tier[Fetch]):
         is_ours: bool,
         is_lent: bool = False,
     ) -> None:
-        super().__init__(above, concurrency)
+        super().__init__(above, concurrency, joins=is_ours)
         self.key = key
         self.address = address
         self.is_ours = is_ours
@@ -110,8 +110,8 @@ class Addresses:
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
-        self.empty: list[AddressGroup] = []
-        """Address groups without sites."""
+        self.empty: dict[str, AddressGroup] = {}
+        """Address groups without sites, by key."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -167,7 +167,6 @@ class Addresses:
         """Add a borrowed site in a group of its own, with the `slots` slots that another ant lends."""
         group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
-        self.ring.add(group)
         group.add(place.hand)
         group.places[place] = None
         place.move(group, ())
@@ -179,11 +178,8 @@ class Addresses:
         if group is None:
             concurrency, is_ours = self._rules.concurrency, not self._shared
             group = self._groups[key] = AddressGroup(key, address, self.ring, concurrency, is_ours=is_ours)
-            if group.is_ours:
-                self.ring.add(group)
-            else:
+            if not is_ours:
                 self._unclaimed.append(key)
-            self.empty.append(group)  # `sweep` removes it from this list if the group has a site.
         elif group.is_leaving and not group.places:
             group.is_leaving = False  # No other ant has claimed the address.
             self.ring.add(group)
@@ -199,6 +195,8 @@ class Addresses:
         if there is not group:
             opens = there.gate.opens_at if there.is_ours and not there.is_leaving else at + _CLAIM_S
             if opens > at:
+                if not there.places:
+                    self.empty[there.key] = there
                 return opens - at
             there.gate.take()
             group.gate.give(at)  # The old address received no request.
@@ -223,7 +221,7 @@ class Addresses:
             group.remove(place.hand)
             del group.places[place]
             if not group.places:
-                self.empty.append(group)
+                self.empty[group.key] = group
             return
         waiting = self._waiting.get(host_of(place.name), [])
         if place in waiting:
@@ -233,17 +231,16 @@ class Addresses:
         """Remove each address that has an open gate but no site. An address with a shut gate is kept, because the gate
         must apply to any new site at the address.
         """
-        kept = []
-        for group in self.empty:
-            if group.places or self._groups.get(group.key) is not group:
+        empty, self.empty = self.empty, {}
+        for key, group in empty.items():
+            if group.places or self._groups.get(key) is not group:
                 continue
             if max(group.gate.opens_at, group.gate.next_for_others(at, 0.0)) > at:
-                kept.append(group)
+                self.empty[key] = group
             else:
                 self._remove(group)
                 if self._shared and group.is_ours and not group.is_lent:
-                    self._freed.append(group.key)
-        self.empty = kept
+                    self._freed.append(key)
 
     def _remove(self, group: AddressGroup) -> None:
         if group.is_ours and not group.is_leaving:

@@ -132,13 +132,15 @@ class Tier(Generic[T]):
     """A ring of members behind a gate. The tier is itself a member of the ring `above`. Each item uses a slot of the
     gate until its fetch ends.
 
-    `wake` also updates the ring `above`.
+    `wake` also updates the ring `above`, which the tier joins at once unless `joins` is False.
     """
 
     __slots__ = ("_above", "_ring", "gate")
 
-    def __init__(self, above: RoundRobin[T], concurrency: int) -> None:
+    def __init__(self, above: RoundRobin[T], concurrency: int, *, joins: bool = True) -> None:
         self._above = above
+        if joins:
+            above.add(self)
         self._ring = type(above)()
         self.gate = Gate(concurrency)
 
