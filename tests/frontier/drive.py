@@ -59,6 +59,15 @@ def collection_of(seeds: Sequence[str], **values: object) -> Collection:
     return parse_collection(text, Path("test.toml"))
 
 
+class DrivenAssembly(FrontierAssembly):
+    """An assembly of a frontier whose terms and load are measured with the clocks of a test."""
+
+    def __init__(self, *parts: Any, steady: Callable[[], float], cpu: Callable[[], float], **more: Any) -> None:
+        super().__init__(*parts, **more)
+        self._steady = steady
+        self._cpu = cpu
+
+
 class Drive:
     """`answer(fetch, at) -> (status, headers, body, seconds)` or an error word is the web."""
 
@@ -92,13 +101,13 @@ class Drive:
         self.collection = collection
         self.importance = importance
         self.frontier = (
-            FrontierAssembly(
+            DrivenAssembly(
                 self.store, repository, collection, FountainConfig(**config), clock=self.clock,
                 rng=random.Random(seed), metrics=self.metrics, owner=owner,
+                steady=self.clock.now, cpu=cpu,
             )
             .with_features(inbox=inbox, importance=importance, duplicates=duplicates)
             .for_project(recrawl=recrawl, obey_robots=obey_robots)
-            .with_clocks(steady=self.clock.now, cpu=cpu)
             .build()
         )  # fmt: skip
         entrance = self.frontier.worker.entrance

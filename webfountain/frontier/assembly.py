@@ -54,7 +54,7 @@ from webfountain.frontier.sites.politeness import SitePace
 from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.stage import Order, Orders
-from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures
+from webfountain.frontier.worker_assembly import WorkerAssembly
 from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms
 from webfountain.sandbox.crash_guard import CrashSuspects
@@ -174,12 +174,6 @@ class FrontierAssembly:
         self._robot = robot or self._robot
         self._ignores_robots = ignores_robots
         self._pace = pace or self._pace
-        return self
-
-    def with_clocks(self, *, steady: Callable[[], float], cpu: Callable[[], float]) -> Self:
-        """Set the steady clock and the clock of CPU time, for tests."""
-        self._steady = steady
-        self._cpu = cpu
         return self
 
     def build(self) -> Frontier:
@@ -376,14 +370,17 @@ class FrontierAssembly:
             collection=collection,
             weigh=None if importance is None else importance.weigh,
         )
-        pages = self._detector, self._review, urgent, self._fixed_size, self._extra_visits
+        entrance, lease_s = Entrance(judge, due), self._others.lease_s
         assembly = WorkerAssembly(
-            self._store,
-            self._repository,
-            WorkerFeatures(self._inbox, importance, *pages),
-            entrance=Entrance(judge, due),
-            owner=self._owner,
-            lease_s=self._others.lease_s,
+            self._store, self._repository, entrance=entrance, owner=self._owner, lease_s=lease_s
+        ).with_features(
+            inbox=self._inbox,
+            importance=importance,
+            detector=self._detector,
+            review=self._review,
+            urgent=urgent,
+            fixed_size=self._fixed_size,
+            extra_visits=self._extra_visits,
         )
         sitemaps = SitemapParser(judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap)
         return assembly.worker(collection, self._config, self._suspects, sitemaps)

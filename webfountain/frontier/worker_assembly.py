@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from webfountain.duplicates.detector_stage import DetectorStage
 from webfountain.frontier.cluster.claims import AntStage, OwnGuests
@@ -21,6 +21,7 @@ from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Self
 
     from webfountain.config import FountainConfig
     from webfountain.duplicates.detector import DuplicateDetector
@@ -38,19 +39,7 @@ if TYPE_CHECKING:
     from webfountain.sandbox.crash_guard import CrashSuspects
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["WorkerAssembly", "WorkerFeatures"]
-
-
-class WorkerFeatures(NamedTuple):
-    """The optional features of a crawl. None means that the feature is switched off."""
-
-    inbox: Notes | None
-    importance: LiveImportance | None
-    detector: DuplicateDetector | None
-    review: Review | None
-    urgent: UrgentPages | None
-    fixed_size: Replacement | None
-    extra_visits: ExtraVisits | None
+__all__ = ["WorkerAssembly"]
 
 
 class WorkerAssembly:
@@ -60,7 +49,6 @@ class WorkerAssembly:
         self,
         store: FrontierStore,
         repository: Repository | None,
-        features: WorkerFeatures,
         *,
         entrance: Entrance,
         owner: str,
@@ -68,7 +56,6 @@ class WorkerAssembly:
     ) -> None:
         self._store = store
         self._repository = repository
-        self._features = features
         self._entrance = entrance
         self._owner = owner
         self._lease_s = lease_s
@@ -78,6 +65,27 @@ class WorkerAssembly:
         self._discovery = Discovery(entrance.due)
         self._learned = LearnedSites()
 
+    def with_features(
+        self,
+        *,
+        inbox: Notes | None,
+        importance: LiveImportance | None,
+        detector: DuplicateDetector | None,
+        review: Review | None,
+        urgent: UrgentPages | None,
+        fixed_size: Replacement | None,
+        extra_visits: ExtraVisits | None,
+    ) -> Self:
+        """Set the optional features. None means that the feature is switched off."""
+        self._inbox = inbox
+        self._importance = importance
+        self._detector = detector
+        self._review = review
+        self._urgent = urgent
+        self._fixed_size = fixed_size
+        self._extra_visits = extra_visits
+        return self
+
     def worker(
         self,
         collection: Collection,
@@ -86,8 +94,7 @@ class WorkerAssembly:
         sitemaps: SitemapParser,
     ) -> StoreWorker:
         """Build the store worker."""
-        store, entrance, fixed_size = self._store, self._entrance, self._features.fixed_size
-        urgent = self._features.urgent
+        store, entrance, fixed_size = self._store, self._entrance, self._fixed_size
         stages = Stages(self._stages(collection, config, suspects, sitemaps))
         # A store without a server never goes back in time.
         recoveries = () if store.claims is None else (LossRecovery(store.lives, entrance.due, stages),)
@@ -109,7 +116,7 @@ class WorkerAssembly:
             leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
             counts=self._counts,
             recoveries=recoveries,
-            outlook=_no_outlook if urgent is None else urgent.forecast.outlook,
+            outlook=_no_outlook if self._urgent is None else self._urgent.forecast.outlook,
             entrance=entrance,
         )
 
@@ -117,32 +124,32 @@ class WorkerAssembly:
         self, collection: Collection, config: FountainConfig, suspects: CrashSuspects, sitemaps: SitemapParser
     ) -> list[Stage]:
         """Return the stages, in order."""
-        store, repository, on = self._store, self._repository, self._features
+        store, repository = self._store, self._repository
         known = self._counts.last
         among_ants = self._among_ants()
         stages: list[Stage] = [self._copies, *among_ants]
-        if on.detector is not None:
-            stages.append(DetectorStage(on.detector, store))
+        if self._detector is not None:
+            stages.append(DetectorStage(self._detector, store))
         stages.append(self._discovery)
-        stages.append(SitemapStage(sitemaps, store, self._discovery, due=_due_by_dates(collection, on.urgent)))
-        if on.inbox is not None:
-            stages.append(self._inbox(on.inbox, among_ants[0]))
+        stages.append(SitemapStage(sitemaps, store, self._discovery, due=_due_by_dates(collection, self._urgent)))
+        if self._inbox is not None:
+            stages.append(self._inbox_stage(self._inbox, among_ants[0]))
         stages.append(SuspectStage(suspects, store))
-        if on.review is not None:
-            stages.append(ReviewStage(on.review, store, self._entrance.judge, self._entrance.due))
+        if self._review is not None:
+            stages.append(ReviewStage(self._review, store, self._entrance.judge, self._entrance.due))
         if repository is not None:
             stages.append(LostCopies(repository))
             stages.append(DiskRoom(repository, store, least_free=config.least_free_bytes))
-        if on.urgent is not None:
-            weighed = iter if on.importance is None else on.importance.weighed
-            stages.append(UrgencyStage(on.urgent, store, learned=self._learned, known=known, weighed=weighed))
+        if self._urgent is not None:
+            weighed = iter if self._importance is None else self._importance.weighed
+            stages.append(UrgencyStage(self._urgent, store, learned=self._learned, known=known, weighed=weighed))
         stages.append(self._learned)
-        if on.fixed_size is not None:
-            stages.append(on.fixed_size)
-        if on.extra_visits is not None:
-            stages.append(on.extra_visits)
-        if on.importance is not None:
-            stages.append(ImportanceStage(on.importance, store, known))
+        if self._fixed_size is not None:
+            stages.append(self._fixed_size)
+        if self._extra_visits is not None:
+            stages.append(self._extra_visits)
+        if self._importance is not None:
+            stages.append(ImportanceStage(self._importance, store, known))
         stages.append(ParkedSites(store, owner=self._owner, lease_s=self._lease_s))
         stages.append(ChangeLogTrim(store.changes, collection.changes))
         return stages
@@ -156,7 +163,7 @@ class WorkerAssembly:
         ants = AntStage(claims, store, self._takedowns, owner=owner, lease_s=lease_s, left_behind=left_behind)
         return [ants, SharedSeedForms(store.board, self._entrance.judge)]
 
-    def _inbox(self, inbox: Notes, first: Stage) -> InboxStage:
+    def _inbox_stage(self, inbox: Notes, first: Stage) -> InboxStage:
         others = first if isinstance(first, AntStage) else None
         return InboxStage(inbox, self._store, self._repository, self._takedowns, owner=self._owner, others=others)
 
