@@ -215,7 +215,10 @@ class FrontierAssembly:
         orders.append(Chores(chores_of(sites, progress, others, self._shares, period_s), start=start))
         if plans(self._collection, recrawl=self._recrawl):
             orders.append(self._planner)
-        orders += [SiteSupply(sites, progress, others), sites.claims, polls]
+        orders.append(SiteSupply(sites, progress, others))
+        if sites.claims is not None:
+            orders.append(sites.claims)
+        orders.append(polls)
         if self._importance is not None:
             orders.append(RankTurns(self._importance.weights, polls))
         if self._config.until_idle:

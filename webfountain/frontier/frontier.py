@@ -170,7 +170,7 @@ class Frontier:
     def _sign_off(self) -> None:
         """Release all leases and claims of this process."""
         batch = self._batches.gather()
-        claimed = self.sites.claims.open_times(batch.at)
+        claimed = {} if self.sites.claims is None else self.sites.claims.open_times(batch.at)
         self.sites.departures.leave_all(batch)
         self.worker.give_back(batch)
         self.others.sign_off(claimed, at=batch.at)

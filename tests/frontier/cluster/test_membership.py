@@ -20,7 +20,6 @@ from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
 from webfountain.frontier.cluster.ant_notes import ROLE, AntNote, Colony, ants_of
-from webfountain.frontier.cluster.claims import AddressClaims, NoClaims
 from webfountain.frontier.cluster.membership import (
     FEW,
     ControllerState,
@@ -679,15 +678,9 @@ def test_whoever_is_alone_rules_counts_and_waits_for_nobody() -> None:
     assert (lone.lease_s, lone.most_sites(10_000)) == (600.0, None)
 
 
-def test_the_claims_of_a_lone_ant_have_every_method_of_address_claims() -> None:
-    asked = {name for name in vars(AddressClaims) if not name.startswith("_")} - {"add"}
-    assert not [name for name in asked if not hasattr(NoClaims, name)]
-    assert (NoClaims().held(), NoClaims().open_times(1.0)) == ([], {})
-
-
 def test_a_crawl_beats_where_others_may_use_its_store_and_nowhere_else() -> None:
     alone = Drive(collection_of([HOME]), lambda fetch, at: "dns")
-    assert alone.frontier.heart is None
+    assert (alone.frontier.heart, alone.frontier.sites.claims) == (None, None)
     store = MemoryStore(period_s=60.0, fastest_s=1.0, claims=LocalClaims())
     shared = Drive(collection_of([HOME]), lambda fetch, at: "dns", store=store)
     assert shared.frontier.heart is not None

@@ -5,7 +5,7 @@ parked, and a letter asks that ant to take the site. An ant claims each guest: a
 for another site.
 
 The loop thread adds claims and letters to its batches, and a stage of the worker exchanges them with the store
-(`AntStage`). A lone ant claims nothing (`NoClaims`, `OwnGuests`).
+(`AntStage`). A lone ant claims nothing (`OwnGuests`).
 """
 
 from __future__ import annotations
@@ -41,28 +41,8 @@ if TYPE_CHECKING:
 __all__ = [
     "AddressClaims",
     "AntStage",
-    "NoClaims",
     "OwnGuests",
 ]
-
-
-class NoClaims(Order):
-    """Claims nothing, because no other ant uses the store."""
-
-    def held(self) -> list[str]:
-        return []
-
-    def open_times(self, at: float) -> dict[str, float]:
-        del at
-        return {}
-
-    def answered(self, claim: Claim, batch: Batch) -> None:
-        """Do nothing."""
-        del claim, batch
-
-    def lost(self, name: str, batch: Batch) -> None:
-        """Do nothing."""
-        del name, batch
 
 
 class AddressClaims(Order):

@@ -56,6 +56,8 @@ class Heart(Order):
         self._others = others
         self.term = others.term
         self._sites = sites
+        assert sites.claims is not None, "ants that share a store claim addresses"
+        self._claims = sites.claims
         self._progress = progress
         self._planner = planner
         self._batches = batches
@@ -95,7 +97,7 @@ class Heart(Order):
         return others.request(
             note,
             leases=leases,
-            claimed=sites.claims.held(),
+            claimed=self._claims.held(),
             controller=ControllerState(self._planner.follower.schedule.price, self._planner.number),
             loans=() if lending is None else lending.prolonged(at + others.lease_s),
             borrowed_sites=None if lending is None else lending.sites(),
@@ -108,7 +110,7 @@ class Heart(Order):
             sites.departures.lose_lease(lease.site, lease.token, batch)
         sites.renew(result.renewed)
         for name in result.lost_claims:
-            sites.claims.lost(name, batch)
+            self._claims.lost(name, batch)
         if (lending := sites.lending) is not None:
             lending.end(result.over, batch)
         others.take_in(result)

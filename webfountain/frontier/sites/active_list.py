@@ -18,7 +18,7 @@ import msgspec
 from webfountain.core.topics import HOT
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.ant_notes import GUEST
-from webfountain.frontier.cluster.claims import AddressClaims, NoClaims
+from webfountain.frontier.cluster.claims import AddressClaims
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights
@@ -76,8 +76,8 @@ class ActiveList:
         self.lending = SlotLending(*parts, others) if lends and others is not None else None
         self.flights = Flights(*parts, self.lending)
         self.departures = Departures(*parts, flights=self.flights, lending=self.lending, shared=others is not None)
-        claims = NoClaims() if others is None else AddressClaims(*parts, departures=self.departures, others=others)
-        self.claims: AddressClaims | NoClaims = claims
+        self.claims = None if others is None else AddressClaims(*parts, departures=self.departures, others=others)
+        """The claims on addresses and guests, or None if no other ant uses the store."""
 
     # ------------------------------------------------------------ who joins
 
@@ -186,8 +186,9 @@ class ActiveList:
                 self.lending.returned(letter, batch)
         for lease in result.activated:
             self._activate(lease, batch)
-        for claim in result.claims:
-            self.claims.answered(claim, batch)
+        if self.claims is not None:
+            for claim in result.claims:
+                self.claims.answered(claim, batch)
         for name, record in result.guests:
             self._welcome(name, record, batch)
 
