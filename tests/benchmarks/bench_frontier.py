@@ -173,7 +173,7 @@ def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, fl
     assert new == seen // 10
     return {
         "mixed_links_per_cpu_s": seen / cpu,
-        "mixed_answered_by_cache": due.statistics().duplicates_by_cache / seen,
+        "mixed_answered_by_cache": due.counts["duplicates/by_cache"] / seen,
     }
 
 

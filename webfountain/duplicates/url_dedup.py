@@ -16,6 +16,7 @@ is slower in Python and misses as often (`bench_urlcache`).
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -33,20 +34,10 @@ if TYPE_CHECKING:
     from webfountain.records import Lease, Link, PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CACHE_SIZE", "DedupStatistics", "DuplicateEliminator"]
+__all__ = ["CACHE_SIZE", "DuplicateEliminator"]
 
 CACHE_SIZE: Final = 200_000
 _SCORED: Final = ((), *itertools.product((0.0, 1.0), map(float, range(int(FAR) + 1))))
-
-
-class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
-    """Three counts: new URLs, links found in the cache, and links that only the store knew."""
-
-    new: int
-    duplicates_by_cache: int
-    duplicates_by_store: int
-    reassigned: int = 0
-    """Number of known pages that got another policy because of a link."""
 
 
 class DuplicateEliminator:
@@ -69,18 +60,16 @@ class DuplicateEliminator:
         self._size = size or CACHE_SIZE
         self._conflicts: PolicyConflicts | None = None
         self._recent = LruCache(size)
-        self._new = 0
-        self._by_cache = 0
-        self._by_store = 0
-        self._reassigned = 0  # counted under the rules of earlier policies
+        self.counts = Counter({"duplicates/new": 0, "duplicates/by_cache": 0, "duplicates/by_store": 0})
+        """Numbers of new links, of links that the cache knew, and of links that only the store knew, by metric."""
         if collection is not None:
             self.adopt(collection)
 
     def adopt(self, collection: Collection) -> None:
         """Replace the conflict rule by the rule of a collection."""
-        self._reassigned += 0 if self._conflicts is None else self._conflicts.settled
-        is_first = collection.conflict == "first"
-        self._conflicts = None if is_first else PolicyConflicts(self._store, collection, size=self._size)
+        self._conflicts = None
+        if collection.conflict != "first":
+            self._conflicts = PolicyConflicts(self._store, collection, size=self._size, counts=self.counts)
         self._recent.clear()
 
     def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
@@ -120,9 +109,9 @@ class DuplicateEliminator:
                 self._conflicts.settle(asked, at=at)
             self._update_topics([link for link in asked if link.scores])
         by_cache = len(links) - len(asked)
-        self._new += found.new
-        self._by_cache += by_cache
-        self._by_store += found.known
+        self.counts.update(
+            {"duplicates/new": found.new, "duplicates/by_cache": by_cache, "duplicates/by_store": found.known}
+        )
         return asked, found
 
     def forget(self, site: str, key: bytes | None = None) -> None:
@@ -142,11 +131,6 @@ class DuplicateEliminator:
         self._recent.clear()
         if self._conflicts is not None:
             self._conflicts.begin_anew()
-
-    def statistics(self) -> DedupStatistics:
-        """Return the numbers of new and of duplicate links so far."""
-        settled = 0 if self._conflicts is None else self._conflicts.settled
-        return DedupStatistics(self._new, self._by_cache, self._by_store, self._reassigned + settled)
 
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
         """Return the links that are not in the cache, each once, and cache them.

@@ -17,6 +17,7 @@ import msgspec
 from webfountain.store.codec import taken_over
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Sequence
 
     from webfountain.policy.collection import Collection
@@ -25,14 +26,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PolicyConflicts"]
 
+_MOVED: Final = "policy/reassigned"
 _MOST_LEASED: Final = 10_000
 """Maximum number of leased pages whose better links are kept until their leases end."""
 
 
 class PolicyConflicts:
-    """Chooses policies by trust. For up to `size` pages, the trust of the best link so far is in memory."""
+    """Chooses policies by trust. For up to `size` pages, the trust of the best link so far is in memory. `counts`
+    counts the pages that were moved to the policy of a better link.
+    """
 
-    def __init__(self, store: FrontierStore, collection: Collection, *, size: int) -> None:
+    def __init__(self, store: FrontierStore, collection: Collection, *, size: int, counts: Counter[str]) -> None:
         self._store = store
         self._most = collection.conflict == "most-trusted"
         self._switched = frozenset(rule.to for rule in collection.tables.switch)
@@ -40,8 +44,7 @@ class PolicyConflicts:
         self._size = size
         self._best: OrderedDict[int, float] = OrderedDict()
         self._waiting: dict[tuple[str, bytes], tuple[Link, float]] = {}  # leased pages: the best link, and its time
-        self.settled = 0
-        """Number of pages that were moved to the policy of a better link."""
+        self._counts = counts
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
         """Return, by fingerprint, each link that takes precedence by trust over all earlier links to the same page."""
@@ -76,7 +79,7 @@ class PolicyConflicts:
         for site, found in of_site.items():
             keys = {link.key: link for link in found.values()}
             done = self._store.queues.reassign(site, list(keys), partial(self._revised, found, at))
-            self.settled += done.put
+            self._counts[_MOVED] += done.put
             for key in done.leased:
                 self._wait(site, keys[key], at)
         while len(self._waiting) > _MOST_LEASED:
@@ -89,7 +92,7 @@ class PolicyConflicts:
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record
-        self.settled += 1
+        self._counts[_MOVED] += 1
         return new
 
     def _wait(self, site: str, link: Link, at: float) -> None:

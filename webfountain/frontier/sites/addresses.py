@@ -84,9 +84,11 @@ class Place:
         self.fallbacks: tuple[str, ...] = ()
         """Other addresses of the site's host, in the order in which they are tried."""
 
-    def move(self, group: AddressGroup, fallbacks: tuple[str, ...]) -> None:
-        """Move the site to another group."""
+    def join(self, group: AddressGroup, fallbacks: tuple[str, ...]) -> None:
+        """Put the site into a group. It gets no turn before the next `wake`."""
         self.group, self.fallbacks = group, fallbacks
+        group.add(self.hand)
+        group.places[self] = None
 
     def wake(self) -> None:
         """Update the time of the site's next turn in its group."""
@@ -157,19 +159,15 @@ class Addresses:
         turn before the next `Place.wake`.
         """
         group = self._group_at(place, address)
-        place.move(group, fallbacks)
         group.address = address
-        group.add(place.hand)
-        group.places[place] = None
+        place.join(group, fallbacks)
         return group
 
     def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
         """Add a borrowed site in a group of its own, with the `slots` slots that another ant lends."""
         group = AddressGroup(f"{place.name} {address}", address, self.ring, slots, is_ours=True, is_lent=True)
         self._groups[group.key] = group
-        group.add(place.hand)
-        group.places[place] = None
-        place.move(group, ())
+        place.join(group, ())
         return group
 
     def _group_at(self, place: Place, address: str) -> AddressGroup:

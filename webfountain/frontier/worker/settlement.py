@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 _T = TypeVar("_T")
 MAX_LINKS: Final = 5000
 """Maximum number of links in one call to the store; such a call takes some tens of milliseconds."""
-_COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
 
 
 def act_on(
@@ -86,7 +85,7 @@ class Discovery(Stage):
 
     def __init__(self, due: DuplicateEliminator) -> None:
         self._due = due
-        self._counted = (0, 0, 0, 0)
+        self._counted: Counter[str] = Counter()
 
     def discover(self, links: Sequence[Link], result: BatchResult) -> list[Link]:
         """Add links to the store, and return those that are new."""
@@ -113,10 +112,8 @@ class Discovery(Stage):
 
     def chores(self, batch: Batch, result: BatchResult) -> None:
         """Count the new and the known links since the last batch."""
-        found = self._due.statistics()
-        now = (found.new, found.duplicates_by_cache, found.duplicates_by_store, found.reassigned)
-        before, self._counted = self._counted, now
-        result.counts.update({name: n - m for name, n, m in zip(_COUNTED, now, before, strict=True)})
+        before, self._counted = self._counted, self._due.counts.copy()
+        result.counts.update({name: many - before[name] for name, many in self._counted.items()})
 
     def _offer(self, result: BatchResult, links: Sequence[Link]) -> None:
         known = self._due.offer(links, at=result.batch.at)
