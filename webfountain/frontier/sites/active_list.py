@@ -268,5 +268,5 @@ class ActiveList:
 
 def _has_before(site: ActiveSite, until: float) -> bool:
     """Return whether a request to a site may be sent before the time `until`."""
-    waits = site.pages.is_ordered or bool(site.loans)
+    waits = site.pages.is_ordered or site.standing.gate.in_flight > 0
     return not may_rest(site) or waits or site.hand.times()[0] <= until

@@ -147,6 +147,8 @@ class Departures:
         if self._context.shares is not None and site.domain is not None:
             self._context.shares.leave(site.name, site.domain)
         self._addresses.leave(site.place)
+        if self._lending is not None:
+            self._lending.forget(site)
 
 
 def _is_done(site: ActiveSite, at: float) -> bool:

@@ -99,21 +99,20 @@ class Flights:
         if fetch.kind != "page" and self._context.keeps_answers:
             batch.answers.append(fetched)
         site, group = self._in_flight.pop(fetch.id)
-        is_plain = site.landed(fetched, group, batch)
+        refused = site.landed(fetched, group, batch)
         if fetch.id in self._apart:
             self._apart.remove(fetch.id)
             for gate in _gates(site):
                 gate.narrow()
         is_lost = site.state is State.LOST
-        if site.is_borrowed and not is_plain and not is_lost:
-            assert self._lending is not None
-            self._lending.return_refused(site, fetched, batch)
+        if refused and self._lending is not None and not is_lost:
+            self._lending.refused(site, fetched, batch)
         if group is not site.place.group or is_lost:
             self._addresses.ring.wake(group)
         if fetched.address in site.place.fallbacks and not is_lost:
             # The address accepted the connection, but gave the request no slot in time.
             self._addresses.move(site.place, fetched.address)
-        if is_plain:
+        if fetch.kind == "page" and not refused:
             site.place.wake()
             return
         if fetch.kind != "page" and not is_lost:

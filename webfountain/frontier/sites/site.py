@@ -1,8 +1,8 @@
 """A site of the active list, as a state machine from activation to parking.
 
 A site consists of its place among the addresses (`addresses`), its politeness (`politeness`), its robots.txt and
-sitemaps (`site_files`), its pages (`site_pages`), and the slots that other ants borrow (`loans`). Methods of a site
-return the files that it needs from other sites (`FileRequest`), and write work for the store into a batch.
+sitemaps (`site_files`), and its pages (`site_pages`). Methods of a site return the files that it needs from other sites
+(`FileRequest`), and write work for the store into a batch.
 
 - RESOLVING: the address of the host is awaited. `resolved` leads to ROBOTS, to OPEN if robots.txt is known, or to SHUT
   without an address.
@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.cluster.loans import Loans
 from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
 from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
@@ -108,7 +107,6 @@ class ActiveSite:
         "hand",
         "is_borrowed",
         "lease",
-        "loans",
         "name",
         "pages",
         "place",
@@ -144,7 +142,6 @@ class ActiveSite:
         self.place = Place(name, self.hand, context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
         self.pages = SitePages(context, self.place, self.hand, self.files, self.changes)
-        self.loans = Loans(state)
 
     # -------------------------------------------------------- its needs
 
@@ -153,10 +150,10 @@ class ActiveSite:
         return self.lease is None or not self.pages.has_more
 
     def is_under_way(self) -> bool:
-        """Return whether the site has an unfinished fetch, an unsettled page, a pending request for leases, or a loan
-        of slots.
+        """Return whether the site has an unfinished fetch, an unsettled page, a pending request for leases, or lent
+        slots.
         """
-        return self.pages.is_under_way() or bool(self.loans)
+        return self.pages.is_under_way() or self.standing.gate.in_flight > 0
 
     def must_renew_robots(self, at: float) -> bool:
         """Return whether robots.txt has expired and may be renewed now."""
@@ -251,17 +248,14 @@ class ActiveSite:
     def landed(self, fetched: FetchResult, group: AddressGroup, batch: Batch) -> bool:
         """Process the end of a fetch, and give its slots back to the gates of the site and of `group`.
 
-        Return True if the fetch was for a page and was not refused; the caller need not process such a fetch further.
+        Return whether the site refused the request.
         """
         refused = self.standing.landed(fetched, group.gate)
-        if refused and self.loans:
-            self.loans.recall(self.standing.rests_until, batch)
         if fetched.fetch.kind != "page":
             self.pages.settled(1)
-            return False
-        if refused and self.state is not State.LOST:
+        elif refused and self.state is not State.LOST:
             self._count_silence(fetched, batch)
-        return not refused
+        return refused
 
     def answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
         """Process an answer, possibly from another host, for this site's robots.txt or for one of its sitemaps."""

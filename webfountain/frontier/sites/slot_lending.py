@@ -13,7 +13,7 @@ import msgspec
 
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.ant_notes import BUSY
-from webfountain.frontier.cluster.loans import Loan
+from webfountain.frontier.cluster.loans import Loan, Loans
 from webfountain.frontier.inbox.notes import SlotReturn
 from webfountain.frontier.sites.site import ActiveSite, State
 from webfountain.records import SiteLease, SiteState
@@ -38,7 +38,7 @@ _UNUSED_S: Final = 0.05
 
 
 class SlotLending:
-    """The slots that one ant lends and borrows. The object `Loans` of each site records the lent slots."""
+    """The slots that one ant lends and borrows."""
 
     def __init__(
         self,
@@ -51,6 +51,7 @@ class SlotLending:
         self._sites = sites
         self._addresses = addresses
         self._others = others
+        self._loans: dict[str, Loans] = {}  # by name of a site that has had slots to lend
         self._borrowed: dict[str, BorrowedSlots] = {}
         self._given_back: set[Loan] = set()
 
@@ -73,8 +74,8 @@ class SlotLending:
             site, left = self._sites.by_name[name], spare[name]
             for borrower in borrowers:
                 slots = min(left, max(1, spare[name] // (len(borrowers) + 1)))
-                if slots and site.loans.of(borrower) is None:
-                    _lend(site, borrower, slots, until=until, ends_at=ends_at)
+                if slots and self._loans[name].of(borrower) is None:
+                    self._lend(site, borrower, slots, until=until, ends_at=ends_at)
                     left -= slots
                     self._context.metrics.inc("ant/loans_given")
 
@@ -87,25 +88,47 @@ class SlotLending:
         if group is None or len(group.places) > 1 or place.fallbacks or group.is_lent or group.is_leaving:
             return 0
         is_well = site.state is State.OPEN and not site.is_empty() and site.pages.barred is None and group.is_ours
-        if not is_well or not site.hand.is_deep() or site.files.lacks_robots(at):
+        if not is_well or site.lease is None or not site.hand.is_deep() or site.files.lacks_robots(at):
             return 0
-        return site.loans.spare(site.standing, group, at, unused_s=unused_s)
+        if site.name not in self._loans:
+            self._loans[site.name] = Loans(remembered(site.lease.record))
+        return self._loans[site.name].spare(site.standing, group, at, unused_s=unused_s)
+
+    def _lend(self, site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
+        """Lend slots of a site to another ant until `until`. The loan may be extended later, up to `ends_at`."""
+        assert site.lease is not None
+        group = site.place.group
+        assert group is not None
+        opens_at = max(gate.lend(slots, until=until) for gate in (site.standing.gate, group.gate))
+        loan = Loan(site.name, borrower, site.lease.token, group.address, slots, opens_at, ends_at)
+        self._loans[site.name].give(loan, until)
 
     def prolonged(self, until: float) -> list[Loan]:
         """Extend each loan to `until`, unless it must end by then (`ends_at`). Return the extended loans."""
-        return [loan for site in self._sites for loan in _prolonged(site, until)]
+        return [loan for name in self._loans for loan in self._prolonged(name, until)]
+
+    def _prolonged(self, name: str, until: float) -> list[Loan]:
+        site, loans = self._sites.by_name[name], self._loans[name]
+        group = site.place.group
+        if not loans or group is None or group.is_leaving:
+            return []
+        lent = loans.prolonged(until)
+        if lent:
+            site.standing.gate.prolong(until)
+            group.gate.prolong(until)
+        return lent
 
     def end(self, over: Iterable[Loan], batch: Batch) -> None:
         """End the loans in `over`, which a heartbeat did not extend. If a borrower did not return its slots in time,
         give up the site's address, so that the site is parked.
         """
         for loan in over:
-            if (site := self._sites.by_name.get(loan.site)) is not None:
-                site.loans.end(loan)
-        for site in self._sites:
-            overdue = site.loans.overdue(batch.at)
+            if (loans := self._loans.get(loan.site)) is not None:
+                loans.end(loan)
+        for name, loans in self._loans.items():
+            site, overdue = self._sites.by_name[name], loans.overdue(batch.at)
             for loan in overdue:
-                _take_back(site, loan, batch.at + site.standing.delay_s())
+                _take_back(site, loans, loan, batch.at + site.standing.delay_s())
             if overdue and site.place.group is not None:
                 self._addresses.quit(site.place.group)
 
@@ -116,14 +139,15 @@ class SlotLending:
         site = self._sites.by_name.get(letter.site)
         if site is None:
             return
-        loan = site.loans.of(letter.borrower)
-        if loan is not None and letter.token == loan.token:
+        loans = self._loans.get(letter.site)
+        loan = None if loans is None else loans.of(letter.borrower)
+        if loans is not None and loan is not None and letter.token == loan.token:
             if letter.failures:
                 site.standing.join(SiteState(next_at=letter.next_at, failures=letter.failures))
-                site.loans.recall(site.standing.rests_until, batch)
+                loans.recall(site.standing.rests_until, batch)
                 site.keep(batch)
             if letter.over:
-                _take_back(site, loan, letter.next_at)
+                _take_back(site, loans, loan, letter.next_at)
                 batch.freed[loan.name] = batch.at
             site.pages.refresh()
         self._sites.note(site, batch.at)
@@ -180,10 +204,12 @@ class SlotLending:
         self._sites.note(site, batch.at)
         self._context.metrics.inc("ant/loans_taken")
 
-    def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
-        """Stop fetching from a borrowed site that refused a request or did not answer. A letter tells the ant that lent
-        the slots that the site refused a request.
+    def refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
+        """Recall all loans of a site that refused a request or did not answer. If the site is borrowed, stop fetching
+        from it, and tell the ant that lent the slots by a letter.
         """
+        if loans := self._loans.get(site.name):
+            loans.recall(site.standing.rests_until, batch)
         group, borrowed = site.place.group, self._borrowed.get(site.name)
         if group is not None and borrowed is not None and not group.is_leaving:
             batch.release(site.hand.flush())
@@ -199,35 +225,19 @@ class SlotLending:
         """Remove a borrowed site that another ant took over."""
         self._borrowed.pop(site.name, None)
 
+    def forget(self, site: ActiveSite) -> None:
+        """Forget the loans of a site that has left the active list."""
+        self._loans.pop(site.name, None)
+
     def _give_back(self, borrowed: BorrowedSlots, site: ActiveSite, batch: Batch) -> None:
         batch.release(site.hand.flush())
         _write(borrowed, site, batch, next_at=site.standing.next_at(batch.at), over=True)
         self._given_back.add(borrowed.loan)
 
 
-def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
-    """Lend slots of a site to another ant until `until`. The loan may be extended later, up to `ends_at`."""
-    assert site.lease is not None
-    group = site.place.group
-    assert group is not None
-    opens_at = max(gate.lend(slots, until=until) for gate in (site.standing.gate, group.gate))
-    site.loans.give(Loan(site.name, borrower, site.lease.token, group.address, slots, opens_at, ends_at), until)
-
-
-def _prolonged(site: ActiveSite, until: float) -> list[Loan]:
-    group = site.place.group
-    if not site.loans or group is None or group.is_leaving:
-        return []
-    lent = site.loans.prolonged(until)
-    if lent:
-        site.standing.gate.prolong(until)
-        group.gate.prolong(until)
-    return lent
-
-
-def _take_back(site: ActiveSite, loan: Loan, open_at: float) -> None:
+def _take_back(site: ActiveSite, loans: Loans, loan: Loan, open_at: float) -> None:
     assert site.place.group is not None
-    site.loans.take_back(loan, site.standing, site.place.group, open_at)
+    loans.take_back(loan, site.standing, site.place.group, open_at)
 
 
 def _write(borrowed: BorrowedSlots, site: ActiveSite, batch: Batch, *, next_at: float, over: bool) -> None:
