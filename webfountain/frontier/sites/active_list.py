@@ -46,15 +46,10 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
     """Counts of the active list."""
 
     sites: int
-    guests: int
-    """Number of guests: sites that are not being crawled, but have a file that another site needs."""
     preparing: int
     """Number of sites whose pages wait until an address or robots.txt is known."""
     in_flight: int
     quiet: int
-    timers: int
-    addresses: int
-    """Number of known addresses."""
 
 
 class ActiveList:
@@ -250,15 +245,11 @@ class ActiveList:
         return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
-        quiet, timers = self.sites.counts()
         return ActiveListStatistics(
             sites=len(self.sites) - len(self.sites.guests),
-            guests=len(self.sites.guests),
             preparing=sum(site.state.is_preparing for site in self.sites),
             in_flight=len(self.flights),
-            quiet=quiet,
-            timers=timers,
-            addresses=len(self.addresses),
+            quiet=len(self.sites.quiet),
         )
 
     def site_statistics(self, most: int) -> dict[str, SiteStatistics]:

@@ -128,10 +128,6 @@ class SiteTable(Order):
             }
         return list(self.quiet.values()), list(self.resting.values())
 
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of quiet sites and timers."""
-        return len(self.quiet), len(self._timers)
-
     # ---------------------------------------------------------------- timers
 
     def add(self, batch: Batch) -> None:
