@@ -110,7 +110,7 @@ def test_sites_that_left_are_not_remembered_until_their_pages_are_due() -> None:
         street.take_in(dealt=[LeaseBatch(name, [], [], [], [(257, 1e9 + number)])])
         street.list.departures.park_idle(street.at(0.0), is_full=False)
         street.batch.parked.clear()
-    assert len(street.list.sites._timers) < 1100
+    assert len(street.list.sites.timers) < 1100
     assert street.list.statistics().sites == 0
 
 

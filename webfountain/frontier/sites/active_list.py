@@ -130,7 +130,8 @@ class ActiveList:
     def _enter(self, site: ActiveSite, batch: Batch) -> None:
         self.sites.enter(site)
         group = self.addresses.enter(site.place)
-        self._follow(site, [] if group is None else site.resolved(group, batch), batch)
+        if group is not None:
+            self._follow(site, site.resolved(group, batch), batch)
 
     def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
         """After an event, request the files that a site needs from other sites, and update its entry in the table."""

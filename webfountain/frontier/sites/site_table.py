@@ -50,7 +50,8 @@ class SiteTable(Order):
         """Sites whose last event showed that they must be left alone for a long time."""
         self.due = inf
         """Time of the next timer, UTC seconds, or inf."""
-        self._timers: list[tuple[float, str]] = []
+        self.timers: list[tuple[float, str]] = []
+        """A heap of times, each with the name of a site, which may have left the table."""
         self._timer_of: dict[str, float] = {}
 
     def __iter__(self) -> Iterator[ActiveSite]:
@@ -133,8 +134,8 @@ class SiteTable(Order):
     def add(self, batch: Batch) -> None:
         """Process the timers that are due."""
         at = batch.at
-        while self._timers and self._timers[0][0] <= at:
-            site = self.by_name.get(heapq.heappop(self._timers)[1])
+        while self.timers and self.timers[0][0] <= at:
+            site = self.by_name.get(heapq.heappop(self.timers)[1])
             if site is not None and site.pages.wake_at <= at:
                 self.file_requests.route(site.on_timer(batch), batch)
                 if site.pages.wake_at > at:
@@ -143,7 +144,7 @@ class SiteTable(Order):
         self._set_due()
 
     def _set_due(self) -> None:
-        self.due = self._timers[0][0] if self._timers else inf
+        self.due = self.timers[0][0] if self.timers else inf
 
     def remind(self, site: ActiveSite) -> None:
         """Set the site's timer if `wake_at` is earlier than its current timer."""
@@ -151,12 +152,12 @@ class SiteTable(Order):
         if due >= self._timer_of.get(site.name, inf):
             return
         self._timer_of[site.name] = due
-        heapq.heappush(self._timers, (due, site.name))
-        if len(self._timers) > _SPARE_TIMERS + 4 * len(self.by_name):
+        heapq.heappush(self.timers, (due, site.name))
+        if len(self.timers) > _SPARE_TIMERS + 4 * len(self.by_name):
             # Otherwise timers of removed sites would stay here until their pages are due, for months.
             sites = self.by_name.get
-            self._timers = [each for each in self._timers if (of := sites(each[1])) and of.pages.wake_at == each[0]]
-            heapq.heapify(self._timers)
+            self.timers = [each for each in self.timers if (of := sites(each[1])) and of.pages.wake_at == each[0]]
+            heapq.heapify(self.timers)
         self._set_due()
 
 
