@@ -24,7 +24,7 @@ from webfountain.download.connection_pool import IdleConnections
 from webfountain.download.fetcher import Fetcher
 from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats import document as text
-from webfountain.formats.document import PlainReader
+from webfountain.formats.document import DocumentReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.orders import WorkExchange
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
@@ -54,7 +54,7 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: examine", GuardedExaminer, "examine_at_once"),
     ("loop: links", LinkExtractor, "extract"),
     ("loop: links judged", PageJudge, "links"),
-    ("loop: parse", PlainReader, "read_at_once"),
+    ("loop: parse", DocumentReader, "read_at_once"),
     ("loop: text", text, "visible_text"),
     ("loop: orders, absorb", WorkExchange, "take"),
     ("loop: orders, absorb", WorkExchange, "absorb"),

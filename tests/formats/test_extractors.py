@@ -9,7 +9,7 @@ import pytest
 
 from tests.frontier.drive import collection_of
 from webfountain.errors import PolicyError
-from webfountain.formats.document import PlainReader
+from webfountain.formats.document import DocumentReader
 from webfountain.formats.extractors import extractor_named
 from webfountain.formats.links import LinkExtractor, LinkSource
 from webfountain.formats.media_type import ContentType
@@ -56,7 +56,7 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReadingRules:
 
 
 def test_a_type_is_read_by_the_extractor_that_the_policy_file_names(rules: ReadingRules) -> None:
-    found = PlainReader(LinkExtractor()).read(b"x\ny", OWN, SOURCE, rules)
+    found = DocumentReader(LinkExtractor()).read(b"x\ny", OWN, SOURCE, rules)
     assert (found.title, found.text, found.links) == ("T", "X\nY", ["http://one.example/dir/b"])
     assert [unit.line for unit in found.units or ()] == ["X", "Y"]
 

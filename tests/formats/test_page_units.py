@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.formats.document import PlainReader, tree_of
+from webfountain.formats.document import DocumentReader, tree_of
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import ContentType
 from webfountain.formats.page_blocks import blocks_of
@@ -16,7 +16,7 @@ RULES = ReadingRules(main=True, units=True)
 
 
 def test_a_line_below_more_elements_than_python_may_call_functions_has_a_place() -> None:
-    document = PlainReader(LinkExtractor()).read_at_once(b"<div class=a>" * 1900 + b"x", HTML, None, RULES)
+    document = DocumentReader(LinkExtractor()).read_at_once(b"<div class=a>" * 1900 + b"x", HTML, None, RULES)
     assert document is not None
     assert [unit.line for unit in document.units or ()] == ["x"]
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.markup import BOMBS, MARKUP
-from webfountain.formats.document import Document, PlainReader
+from webfountain.formats.document import Document, DocumentReader
 from webfountain.formats.links import LinkExtractor, LinkSource
 from webfountain.formats.media_type import ContentType
 from webfountain.formats.sitemap import SitemapFile
@@ -48,7 +48,7 @@ def children_cpu_s() -> float:
 def test_a_body_read_elsewhere_says_what_it_says_here(reader: FencedReader) -> None:
     body = b"<title>T</title><a href=x>one</a><a href=/y rel=nofollow>two</a>" + b"<p>word</p>" * 20_000
     found = reader.read(body, HTML, LinkSource(URL, anchors=True))
-    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, LinkSource(URL, anchors=True))
+    assert found == DocumentReader(LinkExtractor(robot="tester")).read(body, HTML, LinkSource(URL, anchors=True))
     assert (found.links, found.anchors) == (["http://a.example/folder/x"], ["one"])
     assert reader.read_at_once(body, HTML, LinkSource(URL)) is None
 

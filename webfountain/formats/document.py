@@ -1,14 +1,14 @@
 """Read a fetched body: its title, visible text and links, according to its type.
 
 This module reads HTML itself; `xml_text` reads XML. Bodies that are neither HTML nor XML are read as plain text.
-Parsing a hostile body may take minutes, so `PlainReader.read_at_once` reads only bodies that are sure to parse fast.
+Parsing a hostile body may take minutes, so `DocumentReader.read_at_once` reads only bodies that are sure to parse fast.
 The `sandbox` reads the bodies that may parse slowly.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 from selectolax.lexbor import LexborHTMLParser
@@ -41,7 +41,6 @@ __all__ = [
     "MAX_TEXT_BYTES",
     "Document",
     "DocumentReader",
-    "PlainReader",
     "ReadError",
     "capped",
     "text_of",
@@ -103,27 +102,8 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
         return self.lines if self.units is None else [unit.shown or unit.line for unit in self.units]
 
 
-class DocumentReader(Protocol):
-    """Reader of bodies, in this process or in another process."""
-
-    def read(
-        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
-    ) -> Document:
-        """Read a body under the rules of a policy, and return the document. The document has links only if `links` is
-        given."""
-        ...
-
-    def read_at_once(
-        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
-    ) -> Document | None:
-        """Return the same as `read` if the body is sure to parse fast, else None."""
-        ...
-
-
-class PlainReader:
-    """Reader that works in this process, for trusted bodies only."""
-
-    __slots__ = ("_extractor",)
+class DocumentReader:
+    """Reader of bodies in this process. Its method `read` is for trusted bodies only."""
 
     def __init__(self, extractor: LinkExtractor) -> None:
         self._extractor = extractor
@@ -131,6 +111,8 @@ class PlainReader:
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
+        """Read a body under the rules of a policy, and return the document. The document has links only if `links` is
+        given."""
         if kind.kind in rules.extractors:
             return _extracted(body, kind, links, rules)
         if not kind.is_html:
@@ -140,6 +122,7 @@ class PlainReader:
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
+        """Return the same as `read` if the body is sure to parse fast, else None."""
         if kind.kind in rules.extractors:
             return None  # a project's own code runs in a process that can be killed
         if not kind.is_html:

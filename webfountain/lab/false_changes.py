@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
-from webfountain.formats.document import PlainReader
+from webfountain.formats.document import DocumentReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import content_type
 from webfountain.frontier.pages.examiner import Examiner
@@ -183,7 +183,7 @@ class _Visitor:
             f'[politeness]\nuser_agent = "lab/1.0 (lab@example.org)"\n{rules}',
             Path("noise.toml"),
         )
-        self._reader = PlainReader(LinkExtractor(nofollow=True, robot="lab"))
+        self._reader = DocumentReader(LinkExtractor(nofollow=True, robot="lab"))
         self._bodies: dict[str, bytes] = {}
         self._records: dict[str, PageRecord] = {}
         comparison = PageComparison(self._copy, NoiseLearner(_DAY, _DAY / 96), diffs=bool(collection.changes.diff))

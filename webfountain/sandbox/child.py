@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.formats.document import Document, PlainReader, ReadError
+from webfountain.formats.document import Document, DocumentReader, ReadError
 from webfountain.formats.links import LinkExtractor, LinkSource
 from webfountain.formats.media_type import ContentType
 from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules
@@ -67,13 +67,13 @@ def main() -> None:
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("1000")
     decoder = msgspec.msgpack.Decoder(ReadJob)
-    readers: dict[tuple[bool, str], PlainReader] = {}
+    readers: dict[tuple[bool, str], DocumentReader] = {}
     idle_bytes = _address_space()
     while head := jobs.read(FRAME.size):
         sizes = FRAME.unpack(head)
         job, body = decoder.decode(jobs.read(sizes[0])), jobs.read(sizes[1])
         reader = readers.setdefault(
-            (job.nofollow, job.robot), PlainReader(LinkExtractor(nofollow=job.nofollow, robot=job.robot))
+            (job.nofollow, job.robot), DocumentReader(LinkExtractor(nofollow=job.nofollow, robot=job.robot))
         )
         answer = _within_bounds(job, body, reader, idle_bytes)
         del body
@@ -95,7 +95,7 @@ def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
     return jobs, answers
 
 
-def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:
+def _within_bounds(job: ReadJob, body: bytes, reader: DocumentReader, idle_bytes: int) -> JobResult:
     """Parse the body within the limits of the job. If a body takes too much CPU time, the process ends."""
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
     soft = idle_bytes + len(body) + job.memory_bytes

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from webfountain.formats.document import Document, PlainReader, ReadError
+from webfountain.formats.document import Document, DocumentReader, ReadError
 from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES, binding_part
 from webfountain.formats.sitemap import SitemapFile, is_small_sitemap, read_sitemap
@@ -65,16 +65,16 @@ _TRIES: Final = 3
 _ROOT: Final = Path(__file__).resolve().parents[2]
 
 
-class FencedReader:
-    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may call the methods. For a body that
-    exceeds the limits, the result is a document with an error, never an exception."""
+class FencedReader(DocumentReader):
+    """A reader for untrusted bodies, which reads bodies that may parse slowly in child processes. Any thread may call
+    the methods. For a body that exceeds the limits, the result is a document with an error, never an exception.
+    """
 
     LANES: Final = {"large": 1, "others": _THREADS}
     """Number of threads for large bodies, and for all other bodies."""
 
     def __init__(self, extractor: LinkExtractor) -> None:
-        self._extractor = extractor
-        self._plain = PlainReader(extractor)
+        super().__init__(extractor)
         self._own = threading.local()
         self._children: set[_Child] = set()
         self._guard = threading.Lock()
@@ -90,9 +90,8 @@ class FencedReader:
         if found is not None:
             return found
         extractor = self._extractor
-        reported = (kind.kind, kind.charset)
         job = ReadJob(
-            reported,
+            (kind.kind, kind.charset),
             min(MEMORY_BYTES, _MEMORY_AT_LEAST + _MEMORY_PER_BYTE * len(body)),
             CPU_S,
             links,
@@ -102,12 +101,6 @@ class FencedReader:
         )
         answer = self._ask(job, body)
         return answer.document or Document(error=answer.error or "parse-crash")
-
-    def read_at_once(
-        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
-    ) -> Document | None:
-        """Return the same as `read` if parsing is certainly cheap, else None."""
-        return self._plain.read_at_once(body, kind, links, rules)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """Return the same as `formats.sitemap.read_sitemap`, or the error."""

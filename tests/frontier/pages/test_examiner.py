@@ -8,7 +8,7 @@ import pytest
 
 from tests.frontier.drive import collection_of
 from webfountain.core.change_rate import decode
-from webfountain.formats.document import PlainReader
+from webfountain.formats.document import DocumentReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import ContentType
 from webfountain.frontier.pages.examiner import Examiner, digest_of
@@ -33,7 +33,7 @@ CHANGED = b"<title>T</title><p>" + " ".join(f"new{i}" for i in range(400)).encod
 def examiner(old_body: bytes | None = BODY, **policy: object) -> Examiner:
     """An examiner whose pages have one stored body, or none."""
     collection = collection_of(["http://one.example/"], **policy)
-    reader = PlainReader(LinkExtractor(nofollow=True, robot="tester"))
+    reader = DocumentReader(LinkExtractor(nofollow=True, robot="tester"))
 
     def old_document(record: PageRecord, rules: ReadingRules) -> Document | None:
         return None if old_body is None else reader.read(old_body, ContentType("text/html", None), None, rules)

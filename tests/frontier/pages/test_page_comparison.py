@@ -9,7 +9,7 @@ import pytest
 
 from tests.frontier.drive import collection_of
 from webfountain.core.noise import MAX_PARTS, decode
-from webfountain.formats.document import PlainReader
+from webfountain.formats.document import DocumentReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.media_type import ContentType
 from webfountain.frontier.pages.examiner import Examiner
@@ -31,7 +31,7 @@ class Pages:
     """Pages that are visited again and again; each keeps its newest body."""
 
     def __init__(self, rules: str = "", *, fastest: float = DAY / 96) -> None:
-        self._reader = PlainReader(LinkExtractor(nofollow=True, robot="tester"))
+        self._reader = DocumentReader(LinkExtractor(nofollow=True, robot="tester"))
         self._bodies: dict[str, bytes] = {}
         self._learner = NoiseLearner(DAY, fastest)
         self._rules = rules
