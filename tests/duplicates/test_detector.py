@@ -9,6 +9,7 @@ import shutil
 import signal
 import zipfile
 from contextlib import closing
+from hashlib import sha1
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -23,7 +24,7 @@ from webfountain.duplicates.page_records import number_of
 from webfountain.formats.document import text_of
 from webfountain.formats.media_type import ContentType
 from webfountain.frontier.visit import PageContent, Visit
-from webfountain.records import Fetch, FetchResult, Link, Outcome
+from webfountain.records import Fetch, FetchResult, Link, Outcome, PageRecord
 from webfountain.store.answers import Refill
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import open_store
@@ -65,6 +66,21 @@ def test_a_near_duplicate_on_another_site_points_to_its_representative(tmp_path:
     assert town.asked(B) == [f"{B}/"] * 2
     assert town.record(f"{B}/").duplicate_of == f"{A}/"
     assert len(town.changes()) == 2
+
+
+def test_the_links_of_a_duplicate_are_kept_for_the_link_log(tmp_path: Path) -> None:
+    store, words = MemoryStore(period_s=DAY), text(1)
+    link = Link(f"{C}/", C, fingerprint(f"{C}/"))
+    visits = []
+    for site in (A, B):
+        fetch = Fetch(1, "page", f"{site}/", site, None)
+        record = PageRecord(f"{site}/", "crawled", digest=sha1(words.encode(), usedforsecurity=False).hexdigest())
+        visits.append(Visit(FetchResult(fetch, 3.0, 0.1, 200), "new", record, PageContent(text=words, links=(link,))))
+    with closing(DuplicateIndex(tmp_path)) as index:
+        detector = DuplicateDetector(index, store=store, text_of=lambda _: words, resemblance=0.9, revisit_s=DAY)
+        [first, second], _ = detector.judge(visits)
+    assert (first.record.duplicate_of, first.reading.links, first.reading.unfollowed) == (None, (link,), ())
+    assert (second.record.duplicate_of, second.reading.links, second.reading.unfollowed) == (f"{A}/", (), (link,))
 
 
 def test_equal_bodies_are_duplicates_and_pages_of_a_few_words_or_none_are_not(

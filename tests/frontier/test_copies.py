@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from tests.frontier.test_frontier import linked
 from tests.repository.captures import records
 from webfountain.clock import ManualClock
 from webfountain.frontier.inbox.inboxes import Inbox
-from webfountain.frontier.inbox.notes import NowNote
+from webfountain.frontier.inbox.notes import ForgetNote, NowNote
 from webfountain.policy.tables import RepositoryTable
 from webfountain.policy.units import Size
 from webfountain.records import Copy, Fetch, Link
@@ -169,3 +170,23 @@ def test_answers_that_are_no_copy_are_recorded_where_the_collection_says_so(
 )
 def test_an_archive_records_all_answers_unless_set_otherwise(table: str, kept: bool) -> None:
     assert collection_of([HOME], rest=f"[repository]\n{table}").repository.keep_answers is kept
+
+
+def test_a_page_that_is_forgotten_during_its_fetch_leaves_no_copy(tmp_path: Path) -> None:
+    clock, inbox = ManualClock(1_000_000.0), Inbox(tmp_path / "inbox")
+
+    def web(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        body, seconds = (b"<p>a secret", 600.0) if fetch.url == PAGE else (linked("a"), 0.01)
+        return (200 if fetch.kind == "page" else 404), {"content-type": "text/html"}, body, seconds
+
+    repository = Repository(tmp_path / "copies", clock=clock)
+    drive = Drive(collection_of([HOME]), web, repository=repository, clock=clock, inbox=inbox)
+    drive.run(until=lambda: PAGE in drive.asked())
+    inbox.put(ForgetNote(site_of(PAGE), PAGE))
+    drive.run(seconds=3600)
+    assert drive.outcomes["new"] == 2, "the fetch has ended"
+    assert drive.store.pages.get(site_of(PAGE), fingerprint(PAGE)) is None
+    repository.close()
+    kept = b"".join(gzip.decompress(path.read_bytes()) for path in (tmp_path / "copies").glob("*.warc.gz"))
+    assert b"one.example" in kept
+    assert b"a secret" not in kept
