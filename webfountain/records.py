@@ -385,6 +385,9 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     first_fetches: tuple[tuple[str, tuple[float, float]], ...] = ()
     """Numbers of first fetches, and of pages that they found: for the whole site (""), and for each source and
     directory. An entry is (name, (first fetches, pages found)); older fetches have less weight."""
+    unborn_added: tuple[int, float, int, int] = (0, 0.0, 0, 0)
+    """Values of `born`, `unborn_time`, `unborn` and `unborn_asked` of URLs that an added link made known. Those four do
+    not count these URLs."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):

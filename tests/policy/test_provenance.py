@@ -19,6 +19,7 @@ from webfountain.policy.provenance import (
     arrived,
     numbered,
     rule_number,
+    was_added,
 )
 from webfountain.policy.tables import RuleTable, SwitchTable, WhenTable
 
@@ -55,6 +56,15 @@ def test_a_plain_link_takes_two_bytes_and_a_store_of_before_none() -> None:
     assert len(arrived("link", links=60)) == 2
     assert Provenance.decode(b"") == UNRECORDED
     assert UNRECORDED.encode() == b""
+
+
+def test_an_added_link_is_a_link_and_stays_added_if_the_cause_changes() -> None:
+    data = arrived("link", links=60, is_added=True)
+    assert len(data) == 2
+    assert (arrival_of(data), was_added(data), was_added(arrived("link", links=60))) == ("link", True, False)
+    found = Provenance.decode(data)
+    assert (found.arrival, found.is_added, found.encode()) == ("link", True, data)
+    assert was_added(found.because("switch", at=1_700_000_000, rule=b"ab").encode())
 
 
 def test_a_later_cause_keeps_how_the_page_came_in_and_when_it_applied() -> None:

@@ -3,8 +3,14 @@
 A gone page may come back, and is then obsolete until the next fetch. A gone page is as urgent as a live page that
 changes at the rate at which gone pages return (`urgency`). The return rates of a site's gone pages are assumed to
 follow a gamma distribution. The mean return rate is the number of returns found, divided by the total time for which
-pages were gone. Most dead links never led to a page, so pages that had a copy are counted separately. URLs with the
-same source and directory form a class; its prior is the return rate of the site.
+pages were gone. Gone pages of three kinds are counted separately:
+
+- pages that had a copy
+- URLs that an added link made known. A link is *added* if an earlier copy of its page did not make the URL known. Sites
+  often link a page before they publish it.
+- other URLs that never had a page. A link that a page had when it was first read may have been dead for years.
+
+URLs with the same source and directory form a class; its prior is the return rate of its kind on the site.
 
 A few early requests are enough to estimate the return rate, because each is evidence about all dead URLs of the site
 (`Returns.spacing`).
@@ -23,8 +29,8 @@ __all__ = ["CAME_BACK", "LONGEST", "NEVER_LIVED", "Returns", "price_of_interval"
 SHAPE: Final = 0.5
 CAME_BACK: Final = 10.0
 NEVER_LIVED: Final = 60.0
-"""Assumed mean time, in periods, until a gone page comes back. `CAME_BACK` is for pages that had a copy, `NEVER_LIVED`
-for URLs that never had one.
+"""Assumed mean time, in periods, until a gone page comes back. `CAME_BACK` is for pages that had a copy and for URLs of
+added links, `NEVER_LIVED` for other URLs that never had a page.
 """
 PRIOR_RETURNS: Final = 0.25
 """The assumed mean time until a page comes back counts as much as this many observed returns."""

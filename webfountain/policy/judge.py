@@ -60,6 +60,7 @@ class Origin(msgspec.Struct, frozen=True):
     - `source`: canonical URL of the page that links to the candidates, or "".
     - `links`: number of links that share the trust of that page; 0 means the accepted links of the batch.
     - `is_named`: whether the seeds' lines name the policy. No ``[[rule]]`` changes it then.
+    - `is_copied`: whether an earlier copy of that page was read for links.
     """
 
     kind: Literal["seed", "link", "redirect", "sitemap", "queued"]
@@ -69,6 +70,7 @@ class Origin(msgspec.Struct, frozen=True):
     source: str = ""
     links: int = 0
     is_named: bool = False
+    is_copied: bool = False
 
 
 class _ByPolicy(dict[str, _T]):
@@ -216,7 +218,8 @@ class Judge:
         for url, judged in zip(urls, verdicts, strict=True):
             if judged is not last:  # nearly all links of a page get the same verdict
                 last, (policy, trust, reason, rule) = judged, judged
-                worth, provenance = trust if law.is_trusting else 0.0, arrived(kind, rule=rule, links=shared)
+                worth = trust if law.is_trusting else 0.0
+                provenance = arrived(kind, rule=rule, links=shared, is_added=origin.is_copied)
             if reason is None:
                 if url.startswith(near):
                     site = home

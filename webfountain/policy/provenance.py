@@ -5,7 +5,8 @@ A link carries the provenance to the store (`Link.provenance`), and the page's r
 replaced. `webfountain explain` shows the provenance, and `policy.lineage` uses the provenance to compute policy and
 trust again. Encoded form:
 
-- 1 byte: kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
+- 1 byte: kind of arrival (bits 0-2, of which 6 is an added link), cause of the policy (3-5), whether a rule (6) and a
+  time (7) follow
 - 2 bytes: number of the rule, a hash of its text, so that an edited or moved rule is not mistaken for another
 - 4 bytes: time when the cause applied, UTC seconds; left out if it was at discovery (`PageRecord.first_seen`)
 - varint: number of accepted links that shared the trust of the linking page; left out if there is no room
@@ -24,7 +25,9 @@ import xxhash
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrival_of", "arrived", "numbered", "rule_number"]
+__all__ = [
+    "UNRECORDED", "Arrival", "Cause", "Provenance", "arrival_of", "arrived", "numbered", "rule_number", "was_added",
+]  # fmt: skip
 
 Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
 """How a URL was discovered. `now` means that a user requested the URL with the command `webfountain now`."""
@@ -38,8 +41,10 @@ Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
 - `followed`: a ``[[switch]]`` of the page through which this page was discovered
 - `edit`: an edit of the policy file
 """
-_ARRIVALS: Final[tuple[Arrival, ...]] = get_args(Arrival)
+_ARRIVALS: Final[tuple[Arrival, ...]] = (*get_args(Arrival), "link")
 _CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+_ADDED: Final = 6
+"""Number of the arrival "link" if the link was added."""
 _HAS_RULE: Final = 0x40
 _HAS_TIME: Final = 0x80
 _RULE_BYTES: Final = 2
@@ -55,6 +60,7 @@ class Provenance(msgspec.Struct, frozen=True):
     - `rule`: number of the rule that was the cause, or b"".
     - `at`: time when the cause applied; None: at discovery.
     - `links`: number of links that shared the trust; 0: trust was not divided.
+    - `is_added`: the link was added: an earlier copy of the linking page did not make the URL known.
     """
 
     arrival: Arrival = "unrecorded"
@@ -62,6 +68,7 @@ class Provenance(msgspec.Struct, frozen=True):
     rule: bytes = b""
     at: int | None = None
     links: int = 0
+    is_added: bool = False
 
     @classmethod
     def decode(cls, data: bytes) -> Provenance:
@@ -80,13 +87,13 @@ class Provenance(msgspec.Struct, frozen=True):
         if head & _HAS_TIME:
             at, place = int.from_bytes(data[place : place + _TIME_BYTES], "big"), place + _TIME_BYTES
         links = sum((byte & 0x7F) << 7 * nth for nth, byte in enumerate(data[place:]))
-        return cls(_ARRIVALS[arrival], _CAUSES[cause], rule, at, links)
+        return cls(_ARRIVALS[arrival], _CAUSES[cause], rule, at, links, arrival == _ADDED)
 
     def encode(self) -> bytes:
         """Return the provenance as bytes, for the page's record."""
         if self.arrival == "unrecorded" and self.cause == "found":
             return b""
-        head = _ARRIVALS.index(self.arrival) | _CAUSES.index(self.cause) << 3
+        head = (_ADDED if self.is_added else _ARRIVALS.index(self.arrival)) | _CAUSES.index(self.cause) << 3
         head |= (_HAS_RULE if self.rule else 0) | (_HAS_TIME if self.at is not None else 0)
         time = b"" if self.at is None else self.at.to_bytes(_TIME_BYTES, "big")
         found, links = bytes([head]) + self.rule + time, _varint(self.links)
@@ -94,7 +101,7 @@ class Provenance(msgspec.Struct, frozen=True):
 
     def because(self, cause: Cause, *, at: float, rule: bytes = b"") -> Provenance:
         """Return the provenance of the page after its policy was changed for the reason `cause`."""
-        return Provenance(self.arrival, cause, rule, min(max(int(at), 0), _LAST_TIME), self.links)
+        return Provenance(self.arrival, cause, rule, min(max(int(at), 0), _LAST_TIME), self.links, self.is_added)
 
 
 UNRECORDED: Final = Provenance()
@@ -108,12 +115,17 @@ def arrival_of(data: bytes) -> Arrival:
     return _ARRIVALS[number] if number < len(_ARRIVALS) else "unrecorded"
 
 
+def was_added(data: bytes) -> bool:
+    """Return whether a URL was discovered by an added link, from its encoded provenance."""
+    return bool(data) and data[0] & 7 == _ADDED
+
+
 @functools.lru_cache(maxsize=4096)
-def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
+def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0, is_added: bool = False) -> bytes:
     """Return the encoded provenance of a newly found URL. Results are cached, because all links of a page have the same
     provenance.
     """
-    return Provenance(arrival, "rule" if rule else "found", rule, None, links).encode()
+    return Provenance(arrival, "rule" if rule else "found", rule, None, links, is_added).encode()
 
 
 def rule_number(rule: msgspec.Struct) -> bytes:

@@ -120,6 +120,35 @@ def test_the_time_of_a_dead_link_is_counted_once_though_fetches_failed_meanwhile
     assert remembered(record).unborn_time == pytest.approx(times[-1] - times[0], abs=60)
 
 
+def test_a_page_that_is_linked_before_it_is_published_is_found_sooner_than_an_old_dead_link() -> None:
+    """The home page has forty dead links. On day 50 it gets one more, and on day 53 this and one of the forty get a
+    page.
+    """
+    begin: list[float] = []
+    early = f"{HOME}/early"
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        begin[:] = begin or [at]
+        day = (at - begin[0]) / DAY
+        if fetch.url == f"{HOME}/":
+            links = "".join(f"<a href='{url}'>x</a>" for url in (*DEAD, *[early] * (day >= 50)))
+            return 200, {"content-type": "text/html"}, f"{links} {int(day)}".encode(), 0.01
+        if fetch.url in (early, DEAD[-1]) and day >= 53:
+            return 200, {"content-type": "text/html"}, b"here", 0.01
+        return 404, {}, b"", 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], delay_factor=0, rest="[change]\nmin_change = 0\n"), web)
+    drive.run(seconds=60 * DAY)
+    assert drive.page(early).state == "crawled"
+    assert drive.page(DEAD[-1]).state == "gone"
+    drive.frontier.close()
+    record = drive.store.sites.get(HOME)
+    assert record is not None
+    found, _, urls, asked = remembered(record).unborn_added
+    assert (found, urls) == (1, 1)
+    assert asked >= 2, "the first request came before the page"
+
+
 def test_dead_links_of_a_directory_whose_links_come_alive_are_requested_more_often() -> None:
     """Of two directories with thirty dead links each, one gets ten pages in the course of time."""
     begin: list[float] = []

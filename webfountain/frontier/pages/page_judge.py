@@ -75,7 +75,9 @@ class PageJudge:
         link log.
         """
         depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
-        links, others = self._judge.links(found, Origin(kind, depth, record.policy, record.trust, fetch.url), hops=hops)
+        is_copied = kind == "link" and record.digest is not None
+        origin = Origin(kind, depth, record.policy, record.trust, fetch.url, is_copied=is_copied)
+        links, others = self._judge.links(found, origin, hops=hops)
         refused: dict[str, int] = {}
         for _, reason in others:
             refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1

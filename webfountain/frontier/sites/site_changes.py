@@ -8,7 +8,7 @@ history. A gone page is requested again sooner if gone pages of the site often r
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import msgspec
 
@@ -24,7 +24,7 @@ from webfountain.core.return_time import (
     time_to_return,
 )
 from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
-from webfountain.policy.provenance import arrival_of
+from webfountain.policy.provenance import arrival_of, was_added
 from webfountain.records import ANSWERED
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ _AGAIN: Final = 0.25
 class SiteChanges:
     """Counts of one site: page changes, first fetches and returned gone pages, and the total time of observation."""
 
-    __slots__ = ("classes", "count", "first", "observed_s", "returned", "revived")
+    __slots__ = ("classes", "count", "first", "gone", "observed_s")
 
     def __init__(self, state: SiteState) -> None:
         self.restore(state)
@@ -58,10 +58,12 @@ class SiteChanges:
     def restore(self, state: SiteState) -> None:
         """Load the counts from a stored state."""
         self.count, self.observed_s = state.changes, state.observed_time
-        self.revived = Returns(state.revived, state.dead_time)
-        """How often, and after how long, gone pages with an earlier copy came back."""
-        self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
-        """How often, and after how long, a page appeared at a URL that was gone at its first fetch."""
+        self.gone = {
+            "copied": Returns(state.revived, state.dead_time),
+            "added": Returns(*state.unborn_added),
+            "old": Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked),
+        }
+        """How often, and after how long, gone pages of each kind (`_kind_of`) came back."""
         self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
         """For each class of URLs: how often, and after how long, a page appeared at a URL that was gone at its first
         fetch.
@@ -70,16 +72,18 @@ class SiteChanges:
 
     def stored(self, state: SiteState) -> SiteState:
         """Return `state` with the current counts."""
+        copied, old = self.gone["copied"], self.gone["old"]
         return msgspec.structs.replace(
             state,
             changes=self.count,
             observed_time=self.observed_s,
-            revived=self.revived.found,
-            dead_time=self.revived.gone_s,
-            born=self.returned.found,
-            unborn_time=self.returned.gone_s,
-            unborn=self.returned.urls,
-            unborn_asked=self.returned.asked,
+            revived=copied.found,
+            dead_time=copied.gone_s,
+            born=old.found,
+            unborn_time=old.gone_s,
+            unborn=old.urls,
+            unborn_asked=old.asked,
+            unborn_added=tuple(self.gone["added"]),
             unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
             first_fetches=tuple(self.first.items()),
         )
@@ -97,17 +101,14 @@ class SiteChanges:
             self.count += visit.kind == "changed"
             self.observed_s += visit.observed_time
         # A failed fetch does not end the observed time: the next fetch that shows anything counts all of it.
-        is_shown = visit.kind == "gone" or visit.record.state == "crawled"
+        is_shown, kind = visit.kind == "gone" or visit.record.state == "crawled", _kind_of(before)
         if before.state == "gone" and is_shown and before.last_crawled is not None:
             came, waited = visit.record.state == "crawled", max(visit.fetched.at - before.last_crawled, 0.0)
-            if before.digest is not None:
-                self.revived = self.revived.add(came=came, waited_s=waited)
-            else:
-                self.returned = self.returned.add(came=came, waited_s=waited)
-                if (name := _class_of(before, self.classes)) is not None:
-                    self.classes[name] = self.classes.get(name, Returns()).add(came=came, waited_s=waited)
+            self.gone[kind] = self.gone[kind].add(came=came, waited_s=waited)
+            if before.digest is None and (name := _class_of(before, self.classes)) is not None:
+                self.classes[name] = self.classes.get(name, Returns()).add(came=came, waited_s=waited)
         elif visit.kind == "gone" and before.digest is None:
-            self.returned = self.returned._replace(urls=self.returned.urls + 1)
+            self.gone[kind] = self.gone[kind]._replace(urls=self.gone[kind].urls + 1)
         if before.state == "never-crawled" and is_shown:
             self.first.count(_class_of(before, self.first), lived=visit.kind != "gone")
         if visit.kind != "gone":
@@ -173,14 +174,17 @@ class SiteChanges:
         change_s = self.prior(believed).interval
         if price is None:
             price = price_of_interval(change_s / VISITS_PER_CHANGE, change_s)
-        if page.digest is not None:
-            rate, spacing = self.revived.rate(usual_s=CAME_BACK * period), 1.0
-        else:
-            rate, spacing = self.returned.rate(usual_s=NEVER_LIVED * period), self.returned.spacing
-            if (name := _class_of(page, self.classes)) in self.classes:
-                rate = self.classes[name].rate_within(rate)
-        wait = spacing * time_to_return(rate, gone_s=gone_s, price_s=price)
+        kind = _kind_of(page)
+        rate = self.gone[kind].rate(usual_s=(NEVER_LIVED if kind == "old" else CAME_BACK) * period)
+        if page.digest is None and (name := _class_of(page, self.classes)) in self.classes:
+            rate = self.classes[name].rate_within(rate)
+        wait = self.gone[kind].spacing * time_to_return(rate, gone_s=gone_s, price_s=price)
         return min(max(wait, period), LONGEST * period)
+
+
+def _kind_of(record: PageRecord) -> Literal["copied", "added", "old"]:
+    """Return the kind of a gone page: "copied" if it had a copy, "added" if an added link made it known."""
+    return "copied" if record.digest is not None else "added" if was_added(record.provenance) else "old"
 
 
 def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
@@ -189,5 +193,6 @@ def _class_of(record: PageRecord, known: Mapping[str, object]) -> str | None:
     """
     start = record.url.find("/", 8)
     directory = record.url[start : record.url.find("/", start + 1) + 1] if start >= 0 else ""
-    name = f"{arrival_of(record.provenance)} {'' if '?' in directory else directory}"
+    source = "added" if was_added(record.provenance) else arrival_of(record.provenance)
+    name = f"{source} {'' if '?' in directory else directory}"
     return name if name in known or len(known) < MOST_CLASSES else None
