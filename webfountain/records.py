@@ -386,8 +386,7 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Numbers of first fetches, and of pages that they found: for the whole site (""), and for each source and
     directory. An entry is (name, (first fetches, pages found)); older fetches have less weight."""
     unborn_added: tuple[int, float, int, int] = (0, 0.0, 0, 0)
-    """Values of `born`, `unborn_time`, `unborn` and `unborn_asked` of URLs that an added link made known. Those four do
-    not count these URLs."""
+    """The same four numbers as from `born` on, for URLs that an added link made known; `born` does not count them."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
