@@ -4,7 +4,7 @@
 Each web has 600 pages and one kind of change, for two years (`lab.simulate.generated_webs`). The number of fetches per
 day is pages / part. The rivals visit all pages in turn, or are GREEDY with empirical-Bayes rates. No policy can be
 better than `bound`. Printed are the obsolete shares, and the ratio of fountain to the better rival. For independent
-pages, the gap between visits in turn and the oracle of true rates is printed as well, and how much of this gap fountain
+pages, the gap between visits in turn and `poisson-oracle` is printed as well, and how much of this gap fountain
 and GREEDY close. A row takes some fourteen seconds of CPU per part.
 
 ``--dates`` prints instead what a sitemap with dates of all pages gains: the obsolete share of fountain with the

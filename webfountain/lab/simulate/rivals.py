@@ -99,8 +99,8 @@ class Proportional(Uniform):
 
 
 class PoissonOracle(Uniform):
-    """Fetches the most urgent page first, with urgencies computed from the true change rates. If changes are Poisson
-    processes, no policy is better than this one.
+    """Fetches the most urgent page first, with urgencies computed from `true_rates`. So it knows how often each page
+    changes in the trace. A page has at most one event per day, so the rates of fast pages are too small.
     """
 
     def __init__(self, trace: ChangeTrace) -> None:
