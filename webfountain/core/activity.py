@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from webfountain.core.signals import Signals
 
 
-__all__ = ["WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change", "summed"]
+__all__ = ["TELLABLE", "WINDOW", "Activity", "Memory", "UncheckedPages", "chance_of_change", "summed"]
 
 WINDOW: Final = 60
 """Number of recent steps for which activity is re-estimated after each batch of fetches."""

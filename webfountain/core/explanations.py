@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from webfountain.core.activity import TELLABLE
 from webfountain.core.independent_pages import FIRST_PRIOR, RATES, likelier_prior
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from webfountain.core.arrays import Array, Flags, Ints
+    from webfountain.core.signals import Signals
 
 
 __all__ = ["Explanations", "TrustInSections", "log_odds_of"]
@@ -73,9 +75,11 @@ class TrustInSections(NamedTuple):
 class Explanations:
     """Weights of the two explanations, for several sites."""
 
-    def __init__(self, trusts: Sequence[TrustInSections], *, usual_rate: float) -> None:
+    def __init__(self, trusts: Sequence[TrustInSections], *, signals: Signals) -> None:
         self.trusts = list(trusts)
-        self._usual_rate = usual_rate
+        self._usual_rate = signals.prior_rate
+        self.tellable = TELLABLE / max(signals.visit, _LEAST_CHANCE)
+        """Highest rate, in changes per step, that visits at the usual interval can show."""
         self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
         self.share = self._shares()
         """(sites,) weight of the explanation by sections, 0..1."""
@@ -95,7 +99,8 @@ class Explanations:
             trust, count = self.trusts[number], int(made[number])
             fetches, prior = trust.fetches + count, trust.prior
             if fetches >= PRIOR_AGAIN * past[number].shape[1]:
-                fetches, prior = 0.0, likelier_prior(past[number], self.prior[number], usual_rate=self._usual_rate)
+                rates = {"usual_rate": self._usual_rate, "tellable": self.tellable}
+                fetches, prior = 0.0, likelier_prior(past[number], self.prior[number], **rates)
             gain = min(max(float(gained[number]), -MOST_GAIN), MOST_GAIN)
             log_odds = float(np.float32(0.5 ** (count / HALF) * trust.log_odds + gain))  # the stored precision
             self.trusts[number], self.prior[number] = TrustInSections(log_odds, fetches, prior), prior

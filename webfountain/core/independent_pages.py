@@ -4,6 +4,11 @@ If the pages of a site change independently, `activity` mistakes coincidences fo
 one of the rates in `RATES`. A visit d steps after the previous one finds a change with probability 1 - e^(-rate d). The
 prior over the rates is fitted to past fetches of the site's pages by maximum likelihood.
 
+If every visit of a page found a change, its rate may be any rate above one change per visit. A page that changes fast
+is hardly worth a fetch, so it would be given up and nobody would notice that it changes slowly: bursts make slow pages
+look fast. So the pages of a sample (`is_in_sample`) are never given up. Their visits are closer together, and show
+which part of the changing pages is fast.
+
 Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
 deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
 crawling*, PNAS 2018 (urgency).
@@ -20,10 +25,12 @@ from webfountain.core.urgency import urgency_of_known_rate
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from webfountain.core.arrays import Array, Flags
+    from webfountain.core.arrays import Array, Flags, Ints
 
 
-__all__ = ["COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior"]
+__all__ = [
+    "COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "is_in_sample", "likelier_prior",
+]  # fmt: skip
 
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
 """Possible rates of a page, as multiples of `Signals.prior_rate`."""
@@ -37,6 +44,8 @@ COLUMNS: Final = 3
 SPREAD: Final = 4.0
 PRIOR_PAGES: Final = 3.0
 """The first prior of a site counts as much as this many pages."""
+LEAST_SPACING: Final = 16
+"""At most one page in this many belongs to the sample of a site."""
 _TINY: Final = 1e-300
 
 
@@ -74,8 +83,12 @@ class PageRates:
         """Return the probability that each page becomes obsolete in the next step."""
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
-    def alone(self, age: Array) -> PageEstimates:
+    def alone(self, age: Array, *, sample: Flags, tellable: float) -> PageEstimates:
+        """Return the estimates for pages that were fetched `age` steps ago. For the pages of the sample, no rate above
+        `tellable` is believed.
+        """
         worth = urgency_of_known_rate(self._rates, age[:, None])
+        worth[sample] = urgency_of_known_rate(np.minimum(self._rates, tellable), age[sample, None])
         return PageEstimates((self.chances * worth).sum(axis=1), self.chances @ self._rates)
 
 
@@ -86,10 +99,31 @@ def evidence_of(age: Array, changed: Flags) -> Array:
     return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
 
 
-def likelier_prior(past: Array, prior: Array, *, usual_rate: float) -> npt.NDArray[np.float32]:
-    """Return a prior that fits the site's pages better, by one step of expectation maximisation."""
-    rates = PageRates(past[:, past[0] + past[2] > 0], prior[None], usual_rate=usual_rate)
-    found = rates.chances.sum(axis=0) + PRIOR_PAGES * FIRST_PRIOR
+def is_in_sample(page: Ints, pages: Ints | int) -> Flags:
+    """Return whether each page belongs to the sample of its site, given its number and the number of pages of the site.
+
+    The sample has about half as many pages as the square root of the number of pages. While a site grows, the page
+    numbers in the sample are seldom replaced.
+    """
+    spacing = np.maximum(2 ** np.rint(np.log2(2.0 * np.sqrt(np.maximum(pages, 1)))), LEAST_SPACING)
+    return np.asarray(page % spacing == spacing - 1)
+
+
+def likelier_prior(past: Array, prior: Array, *, usual_rate: float, tellable: float) -> npt.NDArray[np.float32]:
+    """Return a prior that fits the site's pages better, by one step of expectation maximisation.
+
+    Which part of the changing pages is faster than `tellable`, in changes per step, is estimated from the sample alone.
+    """
+    visited = np.flatnonzero(past[0] + past[2] > 0)
+    chances = PageRates(past[:, visited], prior[None], usual_rate=usual_rate).chances
+    changing, first = past[0, visited] > 0, PRIOR_PAGES * FIRST_PRIOR
+    found, fast = chances[changing].sum(axis=0), RATES * usual_rate > tellable
+    sample = chances[changing & is_in_sample(visited, past.shape[1])].sum(axis=0) + first
+    part, total = sample[fast].sum() / sample.sum(), found.sum()
+    if past.shape[1] >= LEAST_SPACING and 0.0 < part < 1.0:
+        found[fast] *= part * total / max(found[fast].sum(), _TINY)
+        found[~fast] *= (1.0 - part) * total / max(found[~fast].sum(), _TINY)
+    found += chances[~changing].sum(axis=0) + first
     return np.asarray(found / found.sum(), dtype=np.float32)
 
 

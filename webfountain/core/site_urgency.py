@@ -16,7 +16,7 @@ import numpy as np
 
 from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
 from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
-from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of
+from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of, is_in_sample
 from webfountain.core.sections import Sections, run_begins
 from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
 from webfountain.core.urgency import urgency_and_slope
@@ -295,7 +295,7 @@ class Sites:
         since = np.concatenate([site._since for site in sites])
         self.unchecked = self.activity.advance(step, UncheckedPages(section, since, self.page[_BEFORE]))
         self._signals = sites[0].signals
-        self.explanations = Explanations([site.trust for site in sites], usual_rate=self._signals.prior_rate)
+        self.explanations = Explanations([site.trust for site in sites], signals=self._signals)
 
     def keep(self) -> None:
         """Store the new state in the `SiteUrgency` objects."""
@@ -332,9 +332,8 @@ class Sites:
         return FetchEvidence(summed(sites, believed, count), summed(sites, changed.astype(np.float64), count), lasted)
 
     def _rates(self, pages: Ints) -> PageRates:
-        return PageRates(
-            self.page[_PAST, pages], self.explanations.prior[self.site[pages]], usual_rate=self._signals.prior_rate
-        )
+        prior = self.explanations.prior[self.site[pages]]
+        return PageRates(self.page[_PAST, pages], prior, usual_rate=self._signals.prior_rate)
 
     def _mixed(self, pages: Ints) -> tuple[Ints, Ints, Array, Array]:
         places = np.flatnonzero(self.explanations.share[self.site[pages]] < 1.0)
@@ -386,7 +385,8 @@ class Sites:
         square = events * mean / exposure  # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2
         places, some, share, age = self._mixed(pages)
         if len(some):
-            alone = self._rates(some).alone(age)
+            sample = is_in_sample(some - self.offset[self.site[some]], np.diff(self.offset)[self.site[some]])
+            alone = self._rates(some).alone(age, sample=sample, tellable=self.explanations.tellable)
             found[places] = share * found[places] + (1.0 - share) * alone.urgency
             square[places] = share * square[places] + (1.0 - share) * alone.rate
             slope[places], lasted[places] = 2.0, np.minimum(lasted[places], age)
