@@ -93,6 +93,14 @@ def test_what_part_of_the_changing_pages_is_fast_is_learned_from_the_sample() ->
     assert visited.urgency[0] > 5.0 > 2.0 * given_up.urgency[0]
 
 
+def test_a_sample_that_agrees_with_the_other_pages_changes_nothing() -> None:
+    random = np.random.default_rng(7)
+    past = np.zeros((COLUMNS, 1024))
+    for age in (5.0, 20.0, 90.0):
+        past = past + evidence_of(np.full(1024, age), random.random(1024) < 0.8)
+    np.testing.assert_array_equal(fitted(past, 0.1), fitted(past, np.inf))
+
+
 def fitted(
     past: np.ndarray[tuple[int, int], np.dtype[np.float64]], tellable: float
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

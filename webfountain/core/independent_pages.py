@@ -46,6 +46,8 @@ PRIOR_PAGES: Final = 3.0
 """The first prior of a site counts as much as this many pages."""
 LEAST_SPACING: Final = 16
 """At most one page in this many belongs to the sample of a site."""
+CONTRADICTION: Final = 2.0
+"""The sample contradicts what all changing pages show if both differ by more than this many standard errors."""
 _TINY: Final = 1e-300
 
 
@@ -112,17 +114,20 @@ def is_in_sample(page: Ints, pages: Ints | int) -> Flags:
 def likelier_prior(past: Array, prior: Array, *, usual_rate: float, tellable: float) -> npt.NDArray[np.float32]:
     """Return a prior that fits the site's pages better, by one step of expectation maximisation.
 
-    Which part of the changing pages is faster than `tellable`, in changes per step, is estimated from the sample alone.
+    Which part of the changing pages is faster than `tellable`, in changes per step, is estimated from the sample alone
+    if the sample contradicts what all changing pages show.
     """
     visited = np.flatnonzero(past[0] + past[2] > 0)
     chances = PageRates(past[:, visited], prior[None], usual_rate=usual_rate).chances
     changing, first = past[0, visited] > 0, PRIOR_PAGES * FIRST_PRIOR
     found, fast = chances[changing].sum(axis=0), RATES * usual_rate > tellable
     sample = chances[changing & is_in_sample(visited, past.shape[1])].sum(axis=0) + first
-    part, total = sample[fast].sum() / sample.sum(), found.sum()
-    if past.shape[1] >= LEAST_SPACING and 0.0 < part < 1.0:
-        found[fast] *= part * total / max(found[fast].sum(), _TINY)
-        found[~fast] *= (1.0 - part) * total / max(found[~fast].sum(), _TINY)
+    part, total = sample[fast].sum() / sample.sum(), max(found.sum(), _TINY)
+    believed = min(found[fast].sum() / total, 1.0)
+    error = np.sqrt(believed * (1.0 - believed) / sample.sum())
+    if past.shape[1] >= LEAST_SPACING and abs(part - believed) > CONTRADICTION * error > 0.0:
+        found[fast] *= part / believed
+        found[~fast] *= (1.0 - part) / (1.0 - believed)
     found += chances[~changing].sum(axis=0) + first
     return np.asarray(found / found.sum(), dtype=np.float32)
 
