@@ -202,6 +202,26 @@ def test_a_site_stands_where_it_was_answered_though_its_turn_there_did_not_come(
     assert street.site(DOUBLE).address == ALIVE
 
 
+def test_a_site_that_left_does_not_move_to_the_address_that_answered_its_last_fetch() -> None:
+    street = Street()
+    fetch = at_two_addresses(street)
+    street.list.departures.leave_all(street.at(0.0))
+    street.land(fetch, 1.0, address=ALIVE)
+    assert [group.places for group in street.list.addresses.empty.values()] == [{}]
+
+
+def test_the_last_fetch_of_a_site_that_left_goes_on_at_another_address_without_its_site() -> None:
+    street = Street()
+    fetch = at_two_addresses(street)
+    street.list.departures.leave_all(street.at(0.0))
+    assert street.detour(fetch, ALIVE, 0.0) == 0.0
+    street.land(fetch, 1.0, address=ALIVE)
+    assert {group.address: group.gate.in_flight for group in street.list.addresses.empty.values()} == {
+        DEAD: 0,
+        ALIVE: 0,
+    }
+
+
 def test_where_addresses_are_not_distinguished_a_site_keeps_its_gate_on_a_detour() -> None:
     street = Street(policy="per_ip = false")
     fetch = at_two_addresses(street)

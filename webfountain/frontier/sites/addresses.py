@@ -158,7 +158,7 @@ class Addresses:
         """Put a site into the group of its address, or into a group of its own with `per_ip = false`. The site gets no
         turn before the next `Place.wake`.
         """
-        group = self._group_at(place, address)
+        group = self.group_at(place, address)
         group.address = address
         place.join(group, fallbacks)
         return group
@@ -170,7 +170,8 @@ class Addresses:
         place.join(group, ())
         return group
 
-    def _group_at(self, place: Place, address: str) -> AddressGroup:
+    def group_at(self, place: Place, address: str) -> AddressGroup:
+        """Return the group of the sites at an address; without `per_ip`, each site has a group of its own."""
         key = address if self._rules.per_ip else place.name
         group = self._groups.get(key)
         if group is None:
@@ -189,7 +190,7 @@ class Addresses:
         Return 0.0 if the fetch and its site were moved to another address, or else the seconds until the next attempt.
         Return inf if the move must wait until another fetch ends.
         """
-        there = self._group_at(place, address)
+        there = self.group_at(place, address)
         if there is not group:
             opens = there.gate.opens_at if there.is_ours and not there.is_leaving else at + _CLAIM_S
             if opens > at:
@@ -200,12 +201,18 @@ class Addresses:
             group.gate.give(at)  # The old address received no request.
             self.ring.wake(group)
         self.move(place, address)
+        if not there.places:
+            self.empty[there.key] = there
         return 0.0
 
     def move(self, place: Place, address: str) -> None:
-        """Move a site to another address of its host. The previous address becomes the last one to try."""
+        """Move a site to another address of its host. The previous address becomes the last one to try. A site that
+        left during its last fetch does not move.
+        """
         before = place.group
         assert before is not None
+        if place not in before.places:
+            return
         addresses = (before.address, *place.fallbacks)
         at = addresses.index(address)
         self.leave(place)

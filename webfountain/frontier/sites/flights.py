@@ -228,8 +228,7 @@ class Flights:
             return inf
         wait = self._addresses.detour(site.place, group, address, self._context.clock.now())
         if wait <= 0.0:
-            assert site.place.group is not None
-            self._in_flight[fetch.id] = (site, site.place.group)
+            self._in_flight[fetch.id] = (site, self._addresses.group_at(site.place, address))
         return wait
 
 
