@@ -1,10 +1,9 @@
 """Keep the table of active sites, and record what each site needs.
 
 After each event, `note` records what a site needs, so that nothing has to scan all sites. Before each batch, the table
-processes the timers that are due. `FileRequests` keeps the
-requests of sites for files on other hosts: a robots.txt or a sitemap. If the site with the file is not active, it
-becomes a guest. A request for a file obeys the gates and robots.txt of the site that has the file. If several sites
-need the same file, it is fetched once.
+processes the timers that are due. `FileRequests` keeps the requests of sites for files on other hosts: a robots.txt or
+a sitemap. If the site with the file is not active, it becomes a guest. A request for a file obeys the gates and
+robots.txt of the site that has the file. If several sites need the same file, it is fetched once.
 """
 
 from __future__ import annotations
