@@ -20,6 +20,7 @@ ROOMS = {
 """Folders of scenarios alone -> what these show."""
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "rules of the code, the documents and the tests": (
+        "test_benchmarks",
         "test_dependencies",
         "test_documented_commands",
         "test_documents",
