@@ -50,6 +50,7 @@ BEAT = 5.0
 PAGES = {"": linked(*[f"p{number}" for number in range(20)])} | {f"p{number}": b"x" for number in range(20)}
 SITES = [f"http://s{number}.example" for number in range(12)]
 HOME = "http://home.example/"
+FIRST, SECOND = "203.0.113.44", "203.0.113.45"
 
 
 class Ants:
@@ -64,8 +65,9 @@ class Ants:
         *,
         hosts: dict[str, str] | None = None,
         server: str | None = None,
+        kind: type[Drive] = Drive,
     ) -> None:
-        self._server = server
+        self._server, self._kind = server, kind
         self.clock = ManualClock(1_000_000.0)
         cycle = collection.cycle
         self.claims = LocalClaims()
@@ -79,7 +81,7 @@ class Ants:
     def join(self, **config: Any) -> Drive:
         """One more."""
         name = f"ant{len(self.all)}"
-        drive = Drive(
+        drive = self._kind(
             self._collection,
             self._web,
             store=self.store if self._server is None else self._opened(self._server),
@@ -173,6 +175,35 @@ def test_sites_of_one_address_are_one_ants_and_its_delay_holds_among_them() -> N
         assert sum(a != b for (_, a), (_, b) in pairwise(visits)) <= 2, "an address hardly ever changes hands"
     assert sum(drive.metrics.get("ant/sites_handed_over") for drive in ants.all) > 0
     check_valid(ants.store)
+
+
+class _Detours(Drive):
+    """The downloader of an ant: a fetch at the dead address waits for its turn at the next one."""
+
+    waits: tuple[Fetch, float] | None = None
+
+    def step(self) -> bool:
+        if self.waits is not None and self.waits[1] <= self.clock.now():
+            fetch, _ = self.waits
+            wait_s = self.frontier.sites.flights.detour(fetch, SECOND)
+            self.waits = None if wait_s <= 0.0 else (fetch, self.clock.now() + wait_s)
+            if self.waits is None:
+                super()._send(fetch)
+        return super().step()
+
+    def _send(self, fetch: Fetch) -> None:
+        if fetch.address == FIRST:
+            self.waits = fetch, self.clock.now()
+        else:
+            super()._send(fetch)
+
+
+def test_a_fetch_goes_on_at_another_address_of_its_host_as_soon_as_its_ant_has_claimed_it() -> None:
+    ants = Ants(collection_of([HOME], delay_factor=0), site_of_pages(PAGES), 2, kind=_Detours)
+    for drive in ants.all:
+        drive.addresses["home.example"] = [FIRST, SECOND]
+    ants.run(60.0, until=lambda: done(ants, 1))
+    assert done(ants, 1)
 
 
 def test_what_one_ant_finds_on_a_site_of_another_reaches_that_ant_over_a_server(tmp_path: Path) -> None:

@@ -146,3 +146,21 @@ def test_what_went_out_under_an_earlier_lease_counts_for_no_site_that_came_back(
     street.list.flights.given_back(second.lease, street.at(9.0))
     assert [lease.token for lease in street.list.leases() if lease.site == name] == [new.token]
     assert street.site(name).under_way == 0
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+@pytest.mark.parametrize("status", [429, 404])
+def test_a_robots_txt_that_comes_when_its_site_has_left_changes_nothing(is_lost: bool, status: int) -> None:
+    """Another ant took over the site or its address, while its robots.txt was under way."""
+    street = Street(obey_robots=True)
+    street.enter(SEVEN[0], pages=0)
+    [robots] = street.ask(0.0)
+    if is_lost:
+        street.list.departures.lose(SEVEN[0], street.at(0.5))
+    else:
+        street.list.departures.leave_all(street.at(0.5))
+    street.land(robots, 1.0, status=status, headers=(("retry-after", "60"),))
+    sites = street.list.sites
+    assert (sites.hungry, sites.quiet, sites.resting) == ({}, {}, {})
+    street.list.departures.park_idle(street.at(1.0), is_full=True)
+    assert street.list.addresses.ring.wake_at() == float("inf")

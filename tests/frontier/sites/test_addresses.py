@@ -239,3 +239,18 @@ def test_a_fetch_that_was_not_requested_makes_nobody_wait() -> None:
     street.list.flights.unasked(fetch)
     assert len(street.ask(0.0)) == 1
     assert len(street.list.flights) == 1
+
+
+@pytest.mark.parametrize("at_first", [True, False])
+def test_a_slot_for_a_fetch_counted_apart_is_taken_back_from_the_address_that_got_it(at_first: bool) -> None:
+    street = Street()
+    fetch = at_two_addresses(street)
+    groups = street.list.addresses
+    dead, alive = (groups.group_at(street.list.sites.by_name[DOUBLE].place, address) for address in (DEAD, ALIVE))
+    if at_first:
+        street.list.flights.count_apart(fetch)
+    assert street.detour(fetch, ALIVE, 0.0) == 0.0
+    street.list.flights.count_apart(fetch)
+    assert (dead.gate.spare(inf), alive.gate.spare(inf)) == (1, 1)
+    street.land(fetch, 1.0)
+    assert (dead.gate.spare(inf), alive.gate.spare(inf)) == (1, 1)

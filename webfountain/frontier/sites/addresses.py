@@ -33,6 +33,8 @@ _CLAIM_S: Final = 0.25
 """If a fetch in flight needs an address that this ant has not claimed yet, the fetch tries again after this time, in
 seconds.
 """
+_NEEDED_S: Final = 2.0
+"""An address without sites is kept for this time, in seconds, after a fetch in flight needed it; a claim takes less."""
 
 
 class AddressGroup(Tier[Fetch]):
@@ -41,7 +43,7 @@ class AddressGroup(Tier[Fetch]):
     With `per_ip = false`, each group has a single site.
     """
 
-    __slots__ = ("address", "is_leaving", "is_lent", "is_ours", "key", "places")
+    __slots__ = ("address", "is_leaving", "is_lent", "is_ours", "key", "needed_until", "places")
 
     def __init__(
         self,
@@ -65,6 +67,8 @@ class AddressGroup(Tier[Fetch]):
         its sites are parked as soon as possible.
         """
         self.places: dict[Place, None] = {}
+        self.needed_until = 0.0
+        """Until this time, UTC seconds, a fetch in flight may need the address, even if no site is there."""
 
 
 class Place:
@@ -194,6 +198,7 @@ class Addresses:
         if there is not group:
             opens = there.gate.opens_at if there.is_ours and not there.is_leaving else at + _CLAIM_S
             if opens > at:
+                there.needed_until = at + _NEEDED_S
                 if not there.places:
                     self.empty[there.key] = there
                 return opens - at
@@ -233,14 +238,14 @@ class Addresses:
             waiting.remove(place)
 
     def sweep(self, at: float) -> None:
-        """Remove each address that has an open gate but no site. An address with a shut gate is kept, because the gate
-        must apply to any new site at the address.
+        """Remove each address that has an open gate but no site, unless a fetch in flight needs it. An address with a
+        shut gate is kept, because the gate must apply to any new site at the address.
         """
         empty, self.empty = self.empty, {}
         for key, group in empty.items():
             if group.places or self._groups.get(key) is not group:
                 continue
-            if max(group.gate.opens_at, group.gate.next_for_others(at, 0.0)) > at:
+            if max(group.gate.opens_at, group.gate.next_for_others(at, 0.0), group.needed_until) > at:
                 self.empty[key] = group
             else:
                 self._remove(group)

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.sites.addresses import Addresses, AddressGroup
-    from webfountain.frontier.sites.politeness import Gate
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.sites.site_table import SiteTable
@@ -93,7 +92,7 @@ class Flights:
 
     def landed(self, fetched: FetchResult, batch: Batch) -> None:
         """Process the end of a download. Call this method exactly once for each fetch that `next` returned. If another
-        process took the site over, the answer is dropped.
+        process took the site over, or the site has left the list, the answer is dropped.
         """
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
@@ -102,20 +101,22 @@ class Flights:
         refused = site.landed(fetched, group, batch)
         if fetch.id in self._apart:
             self._apart.remove(fetch.id)
-            for gate in _gates(site):
-                gate.narrow()
-        is_lost = site.state is State.LOST
-        if refused and self._lending is not None and not is_lost:
-            self._lending.refused(site, fetched, batch)
-        if group is not site.place.group or is_lost:
+            site.standing.gate.narrow()
+            group.gate.narrow()
+        if self._sites.by_name.get(site.name) is not site:  # The site has left the list since.
             self._addresses.ring.wake(group)
-        if fetched.address in site.place.fallbacks and not is_lost:
+            return
+        if refused and self._lending is not None:
+            self._lending.refused(site, fetched, batch)
+        if group is not site.place.group:
+            self._addresses.ring.wake(group)
+        if fetched.address in site.place.fallbacks:
             # The address accepted the connection, but gave the request no slot in time.
             self._addresses.move(site.place, fetched.address)
         if fetch.kind == "page" and not refused:
             site.place.wake()
             return
-        if fetch.kind != "page" and not is_lost:
+        if fetch.kind != "page":
             if fetch.kind == "robots":
                 self._context.metrics.inc("robots/fetched")
             self._sites.file_requests.deliver(fetched, batch, own=site)
@@ -198,9 +199,9 @@ class Flights:
         """Give a site one more slot while a fetch of the site uses another host's downloader slot."""
         if fetch.id not in self._apart:
             self._apart.add(fetch.id)
-            site, _ = self._in_flight[fetch.id]
-            for gate in _gates(site):
-                gate.widen()
+            site, group = self._in_flight[fetch.id]
+            site.standing.gate.widen()
+            group.gate.widen()
             site.place.wake()
 
     @contextmanager
@@ -228,11 +229,10 @@ class Flights:
             return inf
         wait = self._addresses.detour(site.place, group, address, self._context.clock.now())
         if wait <= 0.0:
-            self._in_flight[fetch.id] = (site, self._addresses.group_at(site.place, address))
+            there = self._addresses.group_at(site.place, address)
+            self._in_flight[fetch.id] = (site, there)
+            if fetch.id in self._apart and there is not group:
+                group.gate.narrow()
+                there.gate.widen()
+                self._addresses.ring.wake(there)
         return wait
-
-
-def _gates(site: ActiveSite) -> tuple[Gate, ...]:
-    """Return the gates whose slots a fetch of a site uses."""
-    group = site.place.group
-    return (site.standing.gate,) if group is None else (site.standing.gate, group.gate)
