@@ -41,6 +41,8 @@ _NO_COLON: Final = re.compile(r"(https?)//+(\S+)")
 _DIGITS: Final = tuple("0123456789")
 _HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
 """Pattern of a URL that a user typed without its scheme: a host with a dot, perhaps a port and a path."""
+_SHOWN: Final = 200
+"""Maximum number of characters of an invalid URL in its error."""
 MAX_URL_LENGTH = 2083
 """Maximum number of characters of a URL; search engines do not index longer URLs."""
 
@@ -56,6 +58,7 @@ def canonical(url: str) -> str:
     found = join("", url.strip())
     if found is None:
         written = _CREDENTIALS.sub("//***@", url)  # credentials are secrets
+        written = written if len(written) <= _SHOWN else written[:_SHOWN] + "..."
         raise UrlError(f"{written!r} is not an absolute http or https URL without credentials{_hint(url.strip())}")
     return found
 

@@ -332,6 +332,14 @@ def test_a_wrong_line_of_a_seeds_file_is_named_by_file_and_line(tmp_path: Path) 
         parse_collection(f'[collection]\nname = "x"\nseeds_file = "seeds.txt"\n{PUBLIC}', tmp_path / "mine.toml")
 
 
+@pytest.mark.parametrize("line", ["x" * 5000, "x " * 5000, f"https://{'*' * 5000}.example/"])
+def test_a_very_long_line_of_a_seeds_file_is_not_repeated_in_full(tmp_path: Path, line: str) -> None:
+    (tmp_path / "seeds.txt").write_text(line)
+    with pytest.raises(PolicyError, match=r"seeds\.txt:1") as raised:
+        parse_collection(f'[collection]\nname = "x"\nseeds_file = "seeds.txt"\n{PUBLIC}', tmp_path / "mine.toml")
+    assert len(str(raised.value)) < 500
+
+
 def test_a_seeds_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     (tmp_path / "seeds.txt").write_bytes(b"https://b.example\n\xff\xfe")
     with pytest.raises(PolicyError, match=r"mine\.toml: collection\.seeds_file: '.*seeds\.txt' cannot be read"):

@@ -17,6 +17,7 @@ from scrapy import Request
 from webfountain.crawl import engine
 from webfountain.crawl.flight import depart, origin_of
 from webfountain.crawl.process_memory import tune_memory
+from webfountain.errors import PolicyError
 from webfountain.policy.collection_file import PolicyPoll
 from webfountain.report.troubles import seed_lines, seeds_in_force
 
@@ -125,9 +126,13 @@ class OwnCrawl:
             if edit.collection is None:
                 logger.error("The edited policy file is invalid; the previous one stays in force: %s", edit.error)
                 continue
-            self._built.frontier.work.adopt(edit.collection)
-            self._session.worker.stir()
-            await self._session.call(partial(self._load_seeds, edit.collection))
+            try:
+                self._built.frontier.work.adopt(edit.collection)
+                self._session.worker.stir()
+                await self._session.call(partial(self._load_seeds, edit.collection))
+            except PolicyError as error:  # somebody is still writing the seeds file, so that it is read again
+                logger.error("The edited seeds file could not be loaded completely: %s", error)
+                continue
             wait = f"; these take effect at the next start: {', '.join(edit.waits)}" if edit.waits else ""
             logger.info("The edited policy file is in force%s", wait)
 

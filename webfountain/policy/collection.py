@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.errors import PolicyError, UrlError
-from webfountain.policy.errors import reason_of
+from webfountain.policy.errors import cut, reason_of
 from webfountain.policy.patterns import Pattern
 from webfountain.policy.rules import RuleBook
 from webfountain.policy.tables import PRESETS, GoalTable, PolicyFile, PolicyTable, SeedTable
@@ -202,14 +202,14 @@ def _inline_seeds(path: Path, tables: PolicyFile) -> Iterator[tuple[str, str | N
 
 def _seed(url: str, place: str) -> str:
     if len(url.split()) > 1:
-        raise PolicyError(f"{place}: {url!r} is not one URL (a blank in a URL is written %20)")
+        raise PolicyError(f"{place}: {cut(url)} is not one URL (a blank in a URL is written %20)")
     try:
         found = canonical(url)
     except UrlError as error:
         raise PolicyError(f"{place}: {error}") from None
     if "*" in site_of(found):
         raise PolicyError(
-            f"""{place}: {url!r} is not one host (collection.scope = "domain" includes all of a domain)"""
+            f"""{place}: {cut(url)} is not one host (collection.scope = "domain" includes all of a domain)"""
         )
     return found
 
