@@ -88,6 +88,15 @@ def test_a_crawl_says_that_politeness_a_budget_or_nothing_due_limits_it() -> Non
     assert idle.frontier.progress.limit(idle.frontier.now()) == "nothing is due"
 
 
+def test_what_limits_a_crawl_is_published_soon_after_its_start() -> None:
+    """For ten seconds, `status` said of each new crawl that nothing is due."""
+    drive = Drive(collection_of([f"{HOME}/"]), web)
+    limits(drive, seconds=4.0)
+    published = published_limit(drive.store.board)
+    assert published is not None
+    assert published.words.startswith("politeness")
+
+
 def test_a_crawl_says_that_it_waits_for_robots_txt() -> None:
     def slow(fetch: Fetch, at: float) -> Answer:
         return (404, {}, b"", 30.0) if fetch.kind == "robots" else web(fetch, at)

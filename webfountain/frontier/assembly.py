@@ -26,6 +26,7 @@ from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.orders import (
     Chores,
     IdleCheck,
+    LimitReport,
     OpenBatch,
     Polls,
     RankTurns,
@@ -212,7 +213,8 @@ class FrontierAssembly:
         orders: list[Order] = [sites.sites]
         if self._shares is not None:
             orders.append(ShareCheck(self._shares, sites))
-        orders.append(Chores(chores_of(sites, progress, others, self._shares, period_s), start=start))
+        orders.append(Chores(chores_of(sites, others, self._shares, period_s), start=start))
+        orders.append(LimitReport(progress, start=start))
         if plans(self._collection, recrawl=self._recrawl):
             orders.append(self._planner)
         orders.append(SiteSupply(sites, progress, others))

@@ -46,6 +46,7 @@ __all__ = [
     "POLL_LONGEST_S",
     "Chores",
     "IdleCheck",
+    "LimitReport",
     "OpenBatch",
     "PollTimer",
     "Polls",
@@ -56,7 +57,9 @@ __all__ = [
     "chores_of",
 ]
 
+_LIMIT_FIRST_S: Final = 0.5
 _LIMIT_EVERY_S: Final = 10.0
+"""Shortest and longest interval between two reports of what limits the rate of fetches, in seconds."""
 _SHARES_EVERY_S: Final = 5.0
 _IDLE_CHECK_EVERY_S: Final = 2.0
 POLL_INTERVAL_S: Final = 0.5
@@ -179,7 +182,7 @@ class Chores(Order):
 
 
 def chores_of(
-    sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
+    sites: ActiveList, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
     """Return the periodic chores, each with its interval, in seconds. A lone ant has one more chore, which renews its
     site leases. If several ants share the store, heartbeats renew the leases.
@@ -191,7 +194,6 @@ def chores_of(
         *publish,
         (ROBOTS_LIFE_S / 100, sites.renew_robots),
         (period_s, _tidy),
-        (_LIMIT_EVERY_S, partial(_report_limit, progress)),
     ]
 
 
@@ -203,12 +205,22 @@ def _tidy(batch: Batch) -> None:
     batch.tidy = True
 
 
-def _report_limit(progress: Progress, batch: Batch) -> None:
-    batch.limit = progress.limit(batch.at)
-
-
 def _publish_shares(shares: DomainShares, batch: Batch) -> None:
     batch.shares = shares.published()
+
+
+class LimitReport(Order):
+    """Reports to the store what limits the rate of fetches: often in the first seconds of a crawl, when the limit
+    changes with each step, and later every `_LIMIT_EVERY_S`.
+    """
+
+    def __init__(self, progress: Progress, *, start: float) -> None:
+        self._progress = progress
+        self._start = start
+
+    def add(self, batch: Batch) -> None:
+        batch.limit = self._progress.limit(batch.at)
+        self.due = batch.at + min(max(batch.at - self._start, _LIMIT_FIRST_S), _LIMIT_EVERY_S)
 
 
 class ShareCheck(Order):
