@@ -38,6 +38,12 @@ __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 _LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
 """Maximum time for reading the failed seeds and the unreachable sites after a signal to stop, in seconds."""
+_WITHOUT_REPORT: Final = (
+    "the crawl ended without a report; its log says why",
+    None,  # The signal came before the crawl was open.
+    "a second signal ended the crawl at once; the next start fetches its unsettled pages again",
+)
+"""For 0, 1 and more signals to stop: the error of a crawl that ended without a report, or None."""
 
 
 @contextlib.contextmanager
@@ -48,12 +54,24 @@ def exit_on_signals() -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is _exit:
+            if signal.getsignal(number) in (_exit, _exit_again):
                 signal.signal(number, handler)
 
 
 def _exit(_: int, __: FrameType | None) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _exit_again)
     sys.exit(0)
+
+
+def _exit_again(_: int, __: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def _exit_if_signalled() -> None:
+    """End the process if a signal has arrived. Some imported modules swallow the SystemExit of the signal handler."""
+    if signal.getsignal(signal.SIGTERM) is _exit_again:
+        sys.exit(0)
 
 
 class CrawlEnd(NamedTuple):
@@ -262,20 +280,19 @@ def _run(settings: Settings, collection: str) -> CrawlEnd:
     if not settings.get("LOG_FILE"):
         _PrintedOnce.listen()
     crawler = process.create_crawler("fountain")
+    _exit_if_signalled()
     task = process.crawl(crawler, collection=collection)
     process.start()
     failure = task.exception() if task.done() and not task.cancelled() else None
     if failure is not None and not isinstance(failure, WebfountainError):
         raise failure
-    from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
+    from webfountain.crawl.engine import stop_signals  # noqa: PLC0415
     from webfountain.crawl.session import Session  # noqa: PLC0415
 
     session = Session.of(crawler)
     error = failure or session.error
-    if (
-        error is None and session.report is None and not was_stopped_once()
-    ):  # a signal may come before the crawl is open
-        error = WebfountainError("the crawl ended without a report; its log says why")
+    if error is None and session.report is None and (why := _WITHOUT_REPORT[stop_signals()]) is not None:
+        error = WebfountainError(why)
     return CrawlEnd(session.report, error)
 
 

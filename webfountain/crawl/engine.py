@@ -55,8 +55,8 @@ __all__ = [
     "running_crawl",
     "scrape_for",
     "spider_arguments",
+    "stop_signals",
     "wake",
-    "was_stopped_once",
 ]
 
 logger = logging.getLogger(__name__)
@@ -328,10 +328,12 @@ def at_second_signal(call: Callable[[], None]) -> None:
             signal.signal(number, functools.partial(_called_first, call, before))
 
 
-def was_stopped_once() -> bool:
-    """Return whether exactly one signal to stop has arrived."""
+def stop_signals() -> int:
+    """Return how many signals to stop have arrived: 0, 1, or 2 for two and more."""
     handler = signal.getsignal(signal.SIGTERM)
-    return _is_second(handler.args[1] if isinstance(handler, functools.partial) else handler)
+    if handler is signal.SIG_IGN:  # as Scrapy sets it at the second signal
+        return 2
+    return int(_is_second(handler.args[1] if isinstance(handler, functools.partial) else handler))
 
 
 def _is_second(handler: Any) -> bool:
