@@ -157,6 +157,25 @@ def test_texts_and_changes_go_on_where_they_ended(url: str) -> None:
     ask(url, questions)
 
 
+@pytest.mark.parametrize(
+    ("path", "detail"),
+    [
+        ("sites?sort=foo", "sort: 'foo' is not allowed (allowed: 'changed' | 'due' | 'failed' | 'name' | 'pages')"),
+        ("sites?limit=0", "limit: '0' is not allowed (allowed: a whole number, 1 to 200)"),
+        ("page", "url is missing (required)"),
+        ("page?ulr=x", "ulr is an unknown key (did you mean url? allowed: url)"),
+        ("changes?verdict=new,update", "'update' is not a verdict (allowed: new, changed, minor, returned, gone, "),
+    ],
+)
+def test_the_error_for_a_wrong_parameter_says_what_is_allowed(url: str, path: str, detail: str) -> None:
+    async def questions(service: ServiceClient) -> None:
+        status, problem = await service.get(f"{ONE}/{path}")
+        assert status == 400
+        assert problem["detail"].startswith(detail)
+
+    ask(url, questions)
+
+
 def test_history_and_live_snapshots_are_answered(url: str) -> None:
     async def questions(service: ServiceClient) -> None:
         for step in ("minute", "hour", "day"):

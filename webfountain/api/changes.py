@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from webfountain.records import Change
 
 __all__ = [
+    "VERDICTS",
     "ChangedPage",
     "DuplicatePage",
     "EvictedPage",
@@ -153,6 +154,8 @@ PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)
     OtherChange,
 ]
 _CLASSES: Final = {str(kind.__struct_config__.tag): kind for kind in PageChange.__subclasses__()}
+VERDICTS: Final = tuple(verdict for verdict, kind in _CLASSES.items() if kind is not OtherChange)
+"""The verdicts that this version knows."""
 
 
 def change_of(entry: Change, cursor: str) -> PageChange:

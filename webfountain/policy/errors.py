@@ -60,12 +60,13 @@ def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[
         return f"{_under(_under(within, place), missing[1])} is missing (required)"
     value = cut(_value_at(data, place))
     shown = _under(within, place)
+    shown = f"{shown}: {value}" if shown else value
     if complaint.startswith(("is ", "cannot ")):
-        return f"{shown}: {value} {complaint}"
+        return f"{shown} {complaint}"
     if complaint.startswith("("):
-        return f"{shown}: {value} is not allowed {complaint}"
+        return f"{shown} is not allowed {complaint}"
     allowed = allowed_words(_type_at(place, root)) or complaint
-    return f"{shown}: {value} is not allowed (allowed: {allowed}{' that is not empty' if value == repr('') else ''})"
+    return f"{shown} is not allowed (allowed: {allowed}{' that is not empty' if value == repr('') else ''})"
 
 
 def _under(place: str, key: str) -> str:

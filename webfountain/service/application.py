@@ -13,6 +13,7 @@ import msgspec
 from aiohttp import web
 
 from webfountain.history.exposition import CONTENT_TYPE, Figures, exposition
+from webfountain.policy.errors import explain
 from webfountain.service.answers import CollectionEntry, CollectionsAnswer, HealthAnswer, ReadyAnswer
 from webfountain.service.guards import Guard, add_security_headers, answer_problems
 from webfountain.service.messages import fields_of, packed_response, received, store_of
@@ -215,7 +216,10 @@ async def _body(request: web.Request, kind: type[msgspec.Struct]) -> Any:
         raise ProblemError(415, "media-type", "send application/json")
     data = await received(request.read())
     try:
-        return msgspec.json.decode(data, type=kind)
+        found = msgspec.json.decode(data)
+        return msgspec.convert(found, kind)
+    except msgspec.ValidationError as error:
+        raise ProblemError(400, "input", f"body: {explain(str(error), found, root=kind)}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProblemError(400, "input", f"body: {error}") from None
 

@@ -12,6 +12,7 @@ import msgspec
 import xxhash
 from aiohttp import web
 
+from webfountain.policy.errors import explain
 from webfountain.service.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
     try:
         return msgspec.convert(dict(given), kind, strict=False)
     except msgspec.ValidationError as error:
-        raise ProblemError(400, "input", str(error)) from None
+        raise ProblemError(400, "input", explain(str(error), dict(given), root=kind)) from None
 
 
 async def received(body: Awaitable[_T]) -> _T:

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 from aiohttp import web
 
+from webfountain.api.changes import VERDICTS
 from webfountain.errors import InputError
+from webfountain.policy.errors import cut
 from webfountain.service.problems import ProblemError, problem_of
 
 if TYPE_CHECKING:
@@ -114,8 +116,8 @@ class ChangeFilter(NamedTuple):
         unknown verdict."""
         words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
-            if not word.isalpha():
-                raise InputError(f"{word!r} is not a verdict (allowed: new, changed, minor, gone and others)")
+            if word not in VERDICTS:
+                raise InputError(f"{cut(word)} is not a verdict (allowed: {', '.join(VERDICTS)})")
         return cls(site, prefix, frozenset(words), least)
 
     def accepts(self, change: Change | PageChange) -> bool:
