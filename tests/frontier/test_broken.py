@@ -139,6 +139,18 @@ def test_a_request_that_cannot_be_taken_in_is_left_out_of_those_that_came_with_i
     assert drive.metrics.get("ant/broken") == 1
 
 
+def test_a_site_does_not_stay_for_a_sitemap_that_could_not_be_taken_in() -> None:
+    def listing(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        files = {"robots": b"Sitemap: /map.xml", "sitemap": f"<urlset><url><loc>{BAD}</loc></url></urlset>".encode()}
+        return (200, {}, files[fetch.kind], 0.01) if fetch.kind in files else (200, {}, b"<p>x", 0.01)
+
+    drive = Drive(collection_of([GOOD[0]]), listing, store=BrittleStore())
+    drive.run(seconds=600)
+    assert drive.asked("sitemap")
+    assert drive.metrics.get("ant/broken") == 1
+    assert not drive.frontier.sites.sites.by_name
+
+
 def test_what_may_take_long_in_files_is_read_before_they_land_and_not_by_whoever_needs_them() -> None:
     drive = Drive(collection_of([HOME]), web)
     rules = b"User-agent: *\nDisallow: /bad\n" + b"# much\n" * 10_000

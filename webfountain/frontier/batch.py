@@ -193,9 +193,10 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ReadSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was read: the site that lists the sitemap, and the further sitemaps in it."""
+    """A sitemap that was read: the site that lists the sitemap, its URL, and the further sitemaps in it."""
 
     site: str
+    url: str
     children: list[str]
 
 

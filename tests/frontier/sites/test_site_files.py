@@ -6,7 +6,11 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Answer, Drive, collection_of
+from tests.frontier.sites.street import SEVEN, Street
 from tests.frontier.test_frontier import linked, site_of_pages
+from webfountain.frontier.batch import ReadSitemap
+from webfountain.records import SiteState
+from webfountain.store.answers import LeaseBatch
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch
@@ -93,6 +97,29 @@ def test_sitemaps_are_read_once_a_period_and_an_index_leads_to_more() -> None:
     asked = [at for at, kind, url in drive.log if kind == "sitemap" and "index" in url]
     assert len(asked) > 1
     assert all(later - earlier >= DAY for earlier, later in pairwise(asked))
+
+
+def test_a_site_that_has_no_due_page_stays_until_its_index_has_led_to_the_sitemaps() -> None:
+    street = Street(obey_robots=True)
+    name = SEVEN[0]
+    lease = street.enter(name, 0, state=SiteState(robots=b"Sitemap: /index.xml", robots_at=0.0))
+    street.take_in(dealt=[LeaseBatch(name, [], [], [], [])])
+
+    def parked_after(fetch: Fetch, at: float) -> bool:
+        street.land(fetch, at)
+        street.list.departures.park_idle(street.at(at), is_full=False)
+        return bool(street.batch.parked)
+
+    index = street.next(1.0)
+    assert index.url == f"{name}/index.xml"
+    assert not parked_after(index, 2.0)
+    street.take_in(3.0, sitemaps=[ReadSitemap(name, index.url, [f"{name}/inner.xml"])])
+    inner = street.next(60.0)
+    assert inner.url == f"{name}/inner.xml"
+    assert not parked_after(inner, 61.0)
+    street.take_in(62.0, sitemaps=[ReadSitemap(name, inner.url, [])])
+    street.list.departures.park_idle(street.at(62.0), is_full=False)
+    assert [parked.lease for parked in street.batch.parked] == [lease]
 
 
 def test_a_sitemap_that_was_sent_for_when_the_site_had_to_leave_is_fetched_later() -> None:

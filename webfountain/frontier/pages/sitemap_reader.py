@@ -127,7 +127,11 @@ class SitemapStage(Stage):
 
     def discover_more(self, batch: Batch, result: BatchResult) -> None:
         for named in batch.sitemaps:
-            act_on([named], partial(self._read, result), result)
+            act_on([named], partial(self._read, result), result, partial(self._give_up, result))
+
+    def _give_up(self, result: BatchResult, named: NamedSitemap) -> None:
+        """Report that reading a sitemap has ended, because its site waits for the end."""
+        result.sitemaps.append(ReadSitemap(named.site, named.fetched.fetch.url, []))
 
     def _read(self, result: BatchResult, sitemaps: Sequence[NamedSitemap]) -> None:
         for named in sitemaps:
@@ -141,7 +145,7 @@ class SitemapStage(Stage):
             if dated := sum(later.values()):
                 result.counts["sitemap/made_due"] += dated
                 result.new_pages.add(site)
-            result.sitemaps.append(ReadSitemap(site, read.children))
+            result.sitemaps.append(ReadSitemap(site, named.fetched.fetch.url, read.children))
 
     def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
         """Return, for each crawled page, whether its date in the sitemap is later than its last fetch."""

@@ -173,7 +173,7 @@ class ActiveList:
             self.sites.refresh(result.new_pages, batch.at)
         for read in result.sitemaps:
             if (site := sites.get(read.site)) is not None:
-                self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
+                self._follow(site, site.files.sitemap_read(read, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
         """Process the letters from other ants, the activated sites, the answers to claims, and the states of guests."""

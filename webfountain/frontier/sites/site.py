@@ -150,10 +150,10 @@ class ActiveSite:
         return self.lease is None or not self.pages.has_more
 
     def is_under_way(self) -> bool:
-        """Return whether the site has an unfinished fetch, an unsettled page, a pending request for leases, or lent
-        slots.
+        """Return whether the site has an unfinished fetch, an unsettled page, an unread sitemap, a pending request for
+        leases, or lent slots.
         """
-        return self.pages.is_under_way() or self.standing.gate.in_flight > 0
+        return self.pages.is_under_way() or self.standing.gate.in_flight > 0 or self.files.is_being_read()
 
     def must_renew_robots(self, at: float) -> bool:
         """Return whether robots.txt has expired and may be renewed now."""

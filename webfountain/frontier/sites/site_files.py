@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.formats.robots import Ruling
-    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.batch import Batch, ReadSitemap
     from webfountain.frontier.sites.addresses import Place
     from webfountain.frontier.sites.hand import Hand
     from webfountain.frontier.sites.site_context import SiteContext
@@ -164,13 +164,14 @@ class SiteFiles:
     If *another* site lists a sitemap on this site, the sitemap waits here until this site's robots.txt is known.
     """
 
-    __slots__ = ("_context", "_hand", "_hops", "_place", "_sitemaps", "_waiting", "robots")
+    __slots__ = ("_context", "_hand", "_hops", "_place", "_reading", "_sitemaps", "_waiting", "robots")
 
     def __init__(self, state: SiteState, context: SiteContext, place: Place, hand: Hand) -> None:
         self._context = context
         self._place = place
         self._hand = hand
         self._sitemaps = dict(state.sitemaps)
+        self._reading: set[str] = set()  # sitemaps that the worker is reading
         self._waiting: list[str] = []
         self._hops: dict[str, int] = {}  # redirects that led to a sitemap that has not answered yet
         self.robots = SiteRobots(state, context.parse_robots)
@@ -239,6 +240,7 @@ class SiteFiles:
         """Pass a fetched sitemap to the worker, or follow its redirect."""
         hops = self._hops.pop(fetched.fetch.url, 0)
         if fetched.status == 200:
+            self._reading.add(fetched.fetch.url)
             batch.read_sitemap(fetched, of=self._place.name)
             return []
         location = fetched.header("location") if is_redirect(fetched.status) else None
@@ -248,6 +250,15 @@ class SiteFiles:
             return self.name_sitemaps([target], batch)
         self._context.metrics.inc("sitemap/failed")
         return []
+
+    def sitemap_read(self, read: ReadSitemap, batch: Batch) -> list[FileRequest]:
+        """Request the further sitemaps in a sitemap that was read, like `name_sitemaps`."""
+        self._reading.discard(read.url)
+        return self.name_sitemaps(read.children, batch)
+
+    def is_being_read(self) -> bool:
+        """Return whether the worker is reading a sitemap of the site, which may list further sitemaps."""
+        return bool(self._reading)
 
     # ------------------------------------------------- files for other sites
 
