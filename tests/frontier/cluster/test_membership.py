@@ -19,7 +19,7 @@ from tests.store.invariants import check_valid
 from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
-from webfountain.frontier.cluster.ant_notes import ROLE, AntNote, Colony, ants_of
+from webfountain.frontier.cluster.ant_notes import GUEST, ROLE, AntNote, Colony, ants_of
 from webfountain.frontier.cluster.membership import (
     FEW,
     ControllerState,
@@ -613,6 +613,43 @@ def test_a_file_on_a_site_of_another_ant_is_not_asked_by_a_second_one() -> None:
     assert all(later - earlier >= 1.0 for (earlier, _), (later, _) in pairwise(times))
     assert set(ants.asked().values()) == {1}
     check_valid(ants.store)
+
+
+def test_an_ant_that_wakes_asks_no_guest_whose_site_another_ant_has_meanwhile() -> None:
+    """Its claim on the guest had ended, and the heartbeat claimed the guest again."""
+    ones = ["http://one.example", "http://two.example"]
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "robots":
+            return 200, {"content-type": "text/html"}, PAGES[""], 0.1
+        other = ones[fetch.site == ones[0]]
+        return (301, {"location": f"{other}/robots.txt"}, b"", 0.1) if not ants.stopped else (404, {}, b"", 0.1)
+
+    ants = Ants(collection_of(seeds(ones), politeness="per_ip = false"), web, 0)
+    sleeper = ants.join(active_sites=1)
+    guests = sleeper.frontier.sites.sites.guests
+    ants.run(until=lambda: guests)
+    [guest] = guests
+    ants.stopped.add(sleeper)
+    other = ants.join()
+    ants.run(30.0)
+    assert other.frontier.sites.sites.by_name[guest].lease is not None
+    before = len(sleeper.log)
+    ants.stopped.clear()
+    ants.run(3.0)
+    assert sleeper.frontier.may_send()
+    assert not [url for _, _, url in sleeper.log[before:] if url.startswith(guest)]
+
+
+def test_a_guest_that_became_a_site_of_its_ant_stays_though_another_ant_claims_it_now() -> None:
+    """The claim had been dropped, but the heartbeat that was under way still asked for it."""
+    ants = Ants(collection_of(seeds(SITES[:1])), site_of_pages(PAGES), 1)
+    [drive] = ants.all
+    ants.run(until=lambda: drive.flying)
+    claims = drive.frontier.sites.claims
+    assert claims is not None
+    claims.lost(f"{GUEST}{SITES[0]}", drive.frontier.work.batches.gather())
+    assert [lease.site for lease in drive.frontier.sites.leases()] == SITES[:1]
 
 
 class _Disk(Repository):

@@ -93,10 +93,15 @@ class AddressClaims(Order):
 
     def lost(self, name: str, batch: Batch) -> None:
         """Give up an address or a guest that another ant has claimed."""
-        if name.startswith(GUEST):
-            self._departures.lose(name.removeprefix(GUEST), batch)
-        else:
+        if not name.startswith(GUEST):
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
+        elif (guest := name.removeprefix(GUEST)) in self._sites.guests:  # It may have become a site of this ant.
+            self._departures.lose(guest, batch)
+
+    def leave_guests(self, batch: Batch) -> None:
+        """Give up all guests, because their sites may belong to other ants since the claims ended."""
+        for name in sorted(self._sites.guests):
+            self._departures.leave(self._sites.by_name[name], batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
         """Remove the sites at an address from the active list. If another ant (`owner`) holds the address, ask that ant

@@ -106,6 +106,8 @@ class Heart(Order):
     def apply(self, result: HeartbeatResult) -> None:
         """Apply the result of a heartbeat: drop lost sites and claims, then begin a new term."""
         others, sites, batch = self._others, self._sites, self._batches.gather()
+        if self.has_lapsed():
+            self._claims.leave_guests(batch)
         for lease in result.lost:
             sites.departures.lose_lease(lease.site, lease.token, batch)
         sites.renew(result.renewed)
