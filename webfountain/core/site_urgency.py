@@ -16,10 +16,11 @@ import numpy as np
 
 from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
 from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
-from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of, is_in_sample
+from webfountain.core.independent_pages import COLUMNS, RATES, PageRates, evidence_of, is_in_sample
 from webfountain.core.sections import Sections, run_begins
 from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
 from webfountain.core.urgency import urgency_and_slope
+from webfountain.core.value_of_information import LaterVisits, horizon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -296,6 +297,9 @@ class Sites:
         self.unchecked = self.activity.advance(step, UncheckedPages(section, since, self.page[_BEFORE]))
         self._signals = sites[0].signals
         self.explanations = Explanations([site.trust for site in sites], signals=self._signals)
+        counted = horizon(self._signals.prior_rate, self._signals.visit)
+        rates = RATES * self._signals.prior_rate
+        self._later = LaterVisits(rates, usual_rate=self._signals.prior_rate, horizon=counted) if counted else None
 
     def keep(self) -> None:
         """Store the new state in the `SiteUrgency` objects."""
@@ -367,32 +371,38 @@ class Sites:
         chance[places] = share * chance[places] + (1.0 - share) * changed
         return np.asarray(self.page[_IMPORTANCE] * still), chance
 
-    def approach(self) -> Approach:
-        """Return the `urgency` of every page now, with bounds on its growth."""
+    def approach(self, *, price: float | None = None) -> Approach:
+        """Return the `urgency` of every page now, with bounds on its growth. If the price of a fetch is given, in steps,
+        urgencies include the value of information.
+        """
         if len(self.site) <= _SLICE:
-            return self._approach(np.arange(len(self.site)))
+            return self._approach(np.arange(len(self.site)), price)
         # It is computed in slices, because the intermediate arrays need several times the memory of the result.
         slices = (np.arange(begin, min(begin + _SLICE, len(self.site))) for begin in range(0, len(self.site), _SLICE))
-        parts = [self._approach(pages) for pages in slices]
+        parts = [self._approach(pages, price) for pages in slices]
         return Approach(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _approach(self, pages: Ints) -> Approach:
+    def _approach(self, pages: Ints, price: float | None = None) -> Approach:
         unchecked, known = self.unchecked.of(pages), self.page[:, pages]
         mean, passed = self.activity.mean_rate(unchecked.section), self.activity.passed(unchecked)
         events, exposure = self.activity.weights(unchecked, known[_EVENTS], known[_EXPOSURE])
         found, slope = urgency_and_slope(passed, mean, events, exposure)
         lasted, elapsed = passed / mean, passed / mean
         square = events * mean / exposure  # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2
+        more = np.zeros(len(pages))
         places, some, share, age = self._mixed(pages)
         if len(some):
             sample = is_in_sample(some - self.offset[self.site[some]], np.diff(self.offset)[self.site[some]])
-            alone = self._rates(some).alone(age, sample=sample, tellable=self.explanations.tellable)
+            asked = None if price is None else price / np.maximum(known[_IMPORTANCE, places], _TINY)
+            told = {"tellable": self.explanations.tellable, "later": self._later}
+            alone = self._rates(some).alone(age, sample=sample, price=asked, **told)
+            more[places] = (1.0 - share) * alone.more
             found[places] = share * found[places] + (1.0 - share) * alone.urgency
             square[places] = share * square[places] + (1.0 - share) * alone.rate
             slope[places], lasted[places] = 2.0, np.minimum(lasted[places], age)
             elapsed[places] = np.maximum(elapsed[places], age)
         least = np.sqrt(2.0 / (np.maximum(known[_IMPORTANCE], _TINY) * square))
-        return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
+        return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least, more * known[_IMPORTANCE])
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, provided that no
@@ -409,11 +419,8 @@ class Sites:
 
     def _steps_until(self, approach: Approach, pages: Ints, prices: Array) -> Array:
         until = np.full((len(prices), len(self._sites)), inf)
-        urgency, slope, lasted, elapsed, least = (each[pages] for each in approach)
-        asked = np.maximum(prices, _TINY)[:, None]
-        by_slope = (np.log(asked) - np.log(np.maximum(urgency, _TINY))) / np.maximum(slope, _TINY)
-        steps = (np.exp(np.minimum(by_slope, 100.0)) - 1.0) * lasted  # `expm1` takes four times as long
-        np.maximum(steps, np.sqrt(asked) * least - elapsed, out=steps)
+        known = Approach(*(each[pages] for each in approach))
+        steps = known.steps_until(np.maximum(prices, _TINY)[:, None])
         begins = run_begins(self.site[pages])
         soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
         until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)
