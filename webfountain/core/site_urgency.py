@@ -299,7 +299,7 @@ class Sites:
         self.explanations = Explanations([site.trust for site in sites], signals=self._signals)
         counted = horizon(self._signals.prior_rate, self._signals.visit)
         rates = RATES * self._signals.prior_rate
-        self._later = LaterVisits(rates, usual_rate=self._signals.prior_rate, horizon=counted) if counted else None
+        self._later = LaterVisits(rates, visit=self._signals.visit, horizon=counted) if counted else None
 
     def keep(self) -> None:
         """Store the new state in the `SiteUrgency` objects."""

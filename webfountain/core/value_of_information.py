@@ -31,7 +31,7 @@ LONGEST: Final = float(os.environ.get("TOP", 3.0))
 """Upper limit of the horizon, as a multiple of the mean time between two changes of a page."""
 LEARNING: Final = float(os.environ.get("LEARN", 7.0))
 """The horizon is shorter by the time of this many visits."""
-INTERVALS: Final = np.geomspace(1 / 60, 12.5, 12)
+INTERVALS: Final = np.geomspace(1 / 12, 60.0, 12)
 """Intervals of later visits that are compared, as multiples of the mean time between two changes of a page."""
 
 
@@ -46,10 +46,10 @@ def horizon(usual_rate: float, visit: float) -> float:
 class LaterVisits:
     """What later visits at regular intervals gain."""
 
-    def __init__(self, rates: Array, *, usual_rate: float, horizon: float) -> None:
+    def __init__(self, rates: Array, *, visit: float, horizon: float) -> None:
         """`rates` are the possible rates of a page, in changes per step."""
         self._rates, self._horizon = rates, horizon
-        self._intervals = INTERVALS / usual_rate
+        self._intervals = INTERVALS * visit
         self._fresh = -np.expm1(-np.outer(rates, self._intervals)) / rates[:, None]  # (rates, intervals)
 
     def information(self, chances: Array, age: Array, price: Array) -> Array:
