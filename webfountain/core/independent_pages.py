@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from webfountain.core.arrays import Array, Flags, Ints
-    from webfountain.core.value_of_information import LaterVisits
 
 
 __all__ = [
@@ -59,8 +58,6 @@ class PageEstimates(NamedTuple):
     """Urgency, steps."""
     rate: Array
     """Mean rate, changes per step."""
-    more: Array
-    """Upper limit, at any age, of the value of information in `urgency`, steps."""
 
 
 class PageRates:
@@ -88,27 +85,13 @@ class PageRates:
         """Return the probability that each page becomes obsolete in the next step."""
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
-    def alone(
-        self,
-        age: Array,
-        *,
-        sample: Flags,
-        tellable: float,
-        price: Array | None = None,
-        later: LaterVisits | None = None,
-    ) -> PageEstimates:
+    def alone(self, age: Array, *, sample: Flags, tellable: float) -> PageEstimates:
         """Return the estimates for pages that were fetched `age` steps ago. For the pages of the sample, no rate above
-        `tellable` is believed. With `later` and the price of a fetch, the urgency of the others includes the value of
-        information.
+        `tellable` is believed.
         """
         worth = urgency_of_known_rate(self._rates, age[:, None])
         worth[sample] = urgency_of_known_rate(np.minimum(self._rates, tellable), age[sample, None])
-        urgency, more = (self.chances * worth).sum(axis=1), np.zeros(len(age))
-        if later is not None and price is not None:
-            more[~sample] = later.most(self.chances[~sample], price[~sample])
-            near = (urgency + more >= price) & (more > 0.0)  # the other urgencies stay below the price
-            urgency[near] += later.information(self.chances[near], age[near], price[near])
-        return PageEstimates(urgency, self.chances @ self._rates, more)
+        return PageEstimates((self.chances * worth).sum(axis=1), self.chances @ self._rates)
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:

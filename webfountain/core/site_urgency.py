@@ -16,11 +16,10 @@ import numpy as np
 
 from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
 from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
-from webfountain.core.independent_pages import COLUMNS, RATES, PageRates, evidence_of, is_in_sample
+from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of, is_in_sample
 from webfountain.core.sections import Sections, run_begins
 from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
 from webfountain.core.urgency import urgency_and_slope
-from webfountain.core.value_of_information import LaterVisits, horizon
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -297,9 +296,6 @@ class Sites:
         self.unchecked = self.activity.advance(step, UncheckedPages(section, since, self.page[_BEFORE]))
         self._signals = sites[0].signals
         self.explanations = Explanations([site.trust for site in sites], signals=self._signals)
-        counted = horizon(self._signals.prior_rate, self._signals.visit)
-        rates = RATES * self._signals.prior_rate
-        self._later = LaterVisits(rates, visit=self._signals.visit, horizon=counted) if counted else None
 
     def keep(self) -> None:
         """Store the new state in the `SiteUrgency` objects."""
@@ -371,10 +367,8 @@ class Sites:
         chance[places] = share * chance[places] + (1.0 - share) * changed
         return np.asarray(self.page[_IMPORTANCE] * still), chance
 
-    def approach(self, *, price: float | None = None) -> Approach:
-        """Return the `urgency` of every page now, with bounds on its growth. If the price of a fetch is given, in steps,
-        urgencies include the value of information.
-        """
+    def approach(self, price: float = inf) -> Approach:
+        """Return the `urgency` of every page now, at the price of a fetch in steps, with bounds on its growth."""
         if len(self.site) <= _SLICE:
             return self._approach(np.arange(len(self.site)), price)
         # It is computed in slices, because the intermediate arrays need several times the memory of the result.
@@ -382,22 +376,22 @@ class Sites:
         parts = [self._approach(pages, price) for pages in slices]
         return Approach(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _approach(self, pages: Ints, price: float | None = None) -> Approach:
+    def _approach(self, pages: Ints, price: float = inf) -> Approach:
         unchecked, known = self.unchecked.of(pages), self.page[:, pages]
         mean, passed = self.activity.mean_rate(unchecked.section), self.activity.passed(unchecked)
         events, exposure = self.activity.weights(unchecked, known[_EVENTS], known[_EXPOSURE])
         found, slope = urgency_and_slope(passed, mean, events, exposure)
-        lasted, elapsed = passed / mean, passed / mean
+        lasted, elapsed, more = passed / mean, passed / mean, np.zeros(len(pages))
         square = events * mean / exposure  # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2
-        more = np.zeros(len(pages))
         places, some, share, age = self._mixed(pages)
         if len(some):
             sample = is_in_sample(some - self.offset[self.site[some]], np.diff(self.offset)[self.site[some]])
-            asked = None if price is None else price / np.maximum(known[_IMPORTANCE, places], _TINY)
-            told = {"tellable": self.explanations.tellable, "later": self._later}
-            alone = self._rates(some).alone(age, sample=sample, price=asked, **told)
-            more[places] = (1.0 - share) * alone.more
+            rates, later = self._rates(some), self.explanations.later
+            alone = rates.alone(age, sample=sample, tellable=self.explanations.tellable)
             found[places] = share * found[places] + (1.0 - share) * alone.urgency
+            asked = np.where(sample, inf, price / np.maximum(known[_IMPORTANCE, places], _TINY))
+            value, more[places] = (1.0 - share) * later.information(rates.chances, age, asked, asked - found[places])
+            found[places] += value
             square[places] = share * square[places] + (1.0 - share) * alone.rate
             slope[places], lasted[places] = 2.0, np.minimum(lasted[places], age)
             elapsed[places] = np.maximum(elapsed[places], age)
@@ -408,8 +402,8 @@ class Sites:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, provided that no
         fetch finds a change.
 
-        For a page whose urgency is close to the price, the bound is nearly exact. The bound is inf if no page ever
-        reaches the price.
+        The bound is nearly exact for urgencies close to the price, and inf if no page ever reaches it. After `REVIEW`
+        of a page's age at the latest, its value of information must be computed again.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)
@@ -419,8 +413,7 @@ class Sites:
 
     def _steps_until(self, approach: Approach, pages: Ints, prices: Array) -> Array:
         until = np.full((len(prices), len(self._sites)), inf)
-        known = Approach(*(each[pages] for each in approach))
-        steps = known.steps_until(np.maximum(prices, _TINY)[:, None])
+        steps = Approach(*(each[pages] for each in approach)).steps_until(np.maximum(prices, _TINY)[:, None])
         begins = run_begins(self.site[pages])
         soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
         until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)

@@ -1,13 +1,13 @@
 """Compute what a visit to a page that changes independently of others is expected to show about later visits.
 
-At long intervals, each visit to a page finds a change, whether the page changes every ten days or every day. So pages
-that may change too fast for the budget would be visited for ever. A visit after a few days would show which of them are
-worth later visits.
+At long intervals every visit finds a change, whether the page changes every ten days or every day. So pages that may
+change too fast for the budget would be visited for ever. A visit after a few days shows which of them are worth later
+visits.
 
 Let w be the probabilities of the rates r of a page, and p the price of a fetch. Regular visits at the best interval T
-gain G(w) = max(0, max over T of (sum of w_r (1 - e^(-rT))/r - p)/T) per step. A visit finds the page changed or not;
-K = G(changed) + G(same) - G(w) is what its result is expected to add to the gain per step, if the probabilities of the
-rates with each result are not normalised. The *value of information* is K times the `horizon`, minus what the next
+gain G(w) = max(0, max over T of (sum of w_r (1 - e^(-rT))/r - p)/T) per step. A visit finds the page changed or not.
+K = G(changed) + G(same) - G(w) is what its result is expected to add to the gain per step; the probabilities of the
+rates with each result are not normalised. The *value of information* is K times the horizon, minus what the next
 regular visit would show anyway.
 
 Source: Frazier, Powell & Dayanik, *A knowledge-gradient policy for sequential information collection*, SIAM J. Control
@@ -16,68 +16,77 @@ Optim. 2008.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+
+from webfountain.core.independent_pages import RATES
 
 if TYPE_CHECKING:
     from webfountain.core.arrays import Array
 
 
-__all__ = ["LaterVisits", "horizon"]
+__all__ = ["LaterVisits"]
 
-LONGEST: Final = float(os.environ.get("TOP", 3.0))
-"""Upper limit of the horizon, as a multiple of the mean time between two changes of a page."""
-LEARNING: Final = float(os.environ.get("LEARN", 7.0))
-"""The horizon is shorter by the time of this many visits."""
+HORIZON: Final = 1.5
+"""For how long the result of a visit counts, as a multiple of the usual time between two changes of a page."""
+PAYS: Final = (1 / 8, 1 / 4)
+"""Shortest and longest usual interval between visits, as multiples of the same time, for which the value of information
+is not 0. More frequent visits show the rates anyway, and what rarer ones show comes too late: rates may change.
+"""
 INTERVALS: Final = np.geomspace(1 / 12, 60.0, 12)
-"""Intervals of later visits that are compared, as multiples of the mean time between two changes of a page."""
-
-
-def horizon(usual_rate: float, visit: float) -> float:
-    """Return for how many steps later visits count, if pages are visited every `visit` steps.
-
-    Where visits are rare, most of what they show comes too late: the rates of pages may have changed.
-    """
-    return max(min(LEARNING * visit, LONGEST / usual_rate - LEARNING * visit), 0.0)
+"""Intervals of later visits that are compared, as multiples of the usual interval."""
 
 
 class LaterVisits:
-    """What later visits at regular intervals gain."""
+    """What the visits to a page gain that follow a visit now."""
 
-    def __init__(self, rates: Array, *, visit: float, horizon: float) -> None:
-        """`rates` are the possible rates of a page, in changes per step."""
-        self._rates, self._horizon = rates, horizon
-        self._intervals = INTERVALS * visit
-        self._fresh = -np.expm1(-np.outer(rates, self._intervals)) / rates[:, None]  # (rates, intervals)
+    def __init__(self, *, usual_rate: float, visit: float) -> None:
+        """`usual_rate` is in changes per step. `visit` is the usual interval between two visits, in steps."""
+        self._rates, self._intervals = RATES * usual_rate, INTERVALS * visit
+        self._fresh = -np.expm1(-np.outer(self._rates, self._intervals)) / self._rates[:, None]  # (rates, intervals)
+        self.horizon = HORIZON / usual_rate if PAYS[0] <= usual_rate * visit <= PAYS[1] else 0.0
+        """Steps for which the result of a visit counts."""
 
-    def information(self, chances: Array, age: Array, price: Array) -> Array:
-        """Return the value of information, in steps, of a visit now to pages that were fetched `age` steps ago.
+    def information(self, chances: Array, age: Array, price: Array, lacks: Array) -> Array:
+        """Return the value of information of visits now, and its upper limit at any age, (2, pages) steps. The value is
+        0 for pages for which the limit is less than `lacks`.
 
         Parameters
         ----------
         chances : (pages, rates) probability of each rate
-        age, price : (pages,) steps
+        age : (pages,) steps since the last fetch
+        price : (pages,) price of a fetch, steps
+        lacks : (pages,) smallest value that matters, steps
         """
+        found = np.zeros((2, len(age)))
+        if self.horizon > 0.0:
+            found[1] = self.horizon * self._most_added(chances, price)
+            near = np.flatnonzero((found[1] > 0.0) & (found[1] >= lacks))
+            found[0, near] = self._value(chances[near], age[near], price[near])
+        return found
+
+    def _value(self, chances: Array, age: Array, price: Array) -> Array:
         each = self._gains(chances, price)
         gain = np.maximum(each.max(axis=1), 0.0)
         wait = np.where(gain > 0.0, np.maximum(self._intervals[each.argmax(axis=1)] - age, 0.0), np.inf)
-        regular = np.maximum(self._horizon - wait, 0.0) * self._added(chances, age + wait, price, gain)
-        return np.asarray(np.maximum(self._horizon * self._added(chances, age, price, gain) - regular, 0.0))
-
-    def most(self, chances: Array, price: Array) -> Array:
-        """Return an upper limit of `information` at any age, which is the value of knowing the rate of the page."""
-        asked = self._rates * price[:, None]
-        known = np.where(asked < 1.0, np.exp(-np.sqrt(2.0 * asked)), 0.0)  # not below the gain at the best interval
-        gain = np.maximum(self._gains(chances, price).max(axis=1), 0.0)
-        return np.asarray(self._horizon * np.maximum((chances * known).sum(axis=1) - gain, 0.0))
+        regular = np.maximum(self.horizon - wait, 0.0) * self._added(chances, age + wait, price, gain)
+        return np.asarray(np.maximum(self.horizon * self._added(chances, age, price, gain) - regular, 0.0))
 
     def _added(self, chances: Array, age: Array, price: Array, gain: Array) -> Array:
         """Return how much the result of a visit at `age` is expected to add to the gain per step."""
         changed = chances * -np.expm1(-np.outer(age, self._rates))
-        after = (np.maximum(self._gains(each, price).max(axis=1), 0.0) for each in (changed, chances - changed))
-        return np.asarray(sum(after) - gain)
+        return self._gain(changed, price) + self._gain(chances - changed, price) - gain
+
+    def _most_added(self, chances: Array, price: Array) -> Array:
+        """Return how much the knowledge of the rate would add to the gain per step."""
+        asked = self._rates * price[:, None]
+        known = np.where(asked < 1.0, np.exp(-np.sqrt(2.0 * asked)), 0.0)  # not below the gain at the best interval
+        return np.asarray(np.maximum((chances * known).sum(axis=1) - self._gain(chances, price), 0.0))
+
+    def _gain(self, mass: Array, price: Array) -> Array:
+        """Return the gain per step at the best interval, or 0 for a page that is not worth a visit."""
+        return np.asarray(np.maximum(self._gains(mass, price).max(axis=1), 0.0))
 
     def _gains(self, mass: Array, price: Array) -> Array:
         """Return the gain per step at each interval: the share of time for which the copy is fresh, minus the price of
