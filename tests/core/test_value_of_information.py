@@ -68,7 +68,7 @@ def test_a_page_without_a_price_has_no_value_of_information() -> None:
     assert found.tolist() == [[0.0], [0.0]]
 
 
-@pytest.mark.parametrize("visit", [7.6, 11.4, 38.4, 86.5])
+@pytest.mark.parametrize("visit", [7.6, 17.1, 38.4, 86.5])
 def test_where_visits_are_frequent_or_rare_what_they_show_does_not_count(visit: float) -> None:
     assert later(visit).horizon == 0.0
     pages = np.ones(1)

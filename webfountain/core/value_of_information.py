@@ -16,6 +16,7 @@ Optim. 2008.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,9 +31,9 @@ __all__ = ["LaterVisits"]
 
 HORIZON: Final = 1.5
 """For how long the result of a visit counts, as a multiple of the usual time between two changes of a page."""
-PAYS: Final = (1 / 8, 1 / 4)
+PAYS: Final = (1 / 6, 1 / 4)
 """Shortest and longest usual interval between visits, as multiples of the same time, for which the value of information
-is not 0. More frequent visits show the rates anyway, and what rarer ones show comes too late: rates may change.
+is not 0. Elsewhere it cost more than it gained on some generated webs (docs/measurements/revisit.md).
 """
 INTERVALS: Final = np.geomspace(1 / 12, 60.0, 12)
 """Intervals of later visits that are compared, as multiples of the usual interval."""
@@ -44,9 +45,13 @@ class LaterVisits:
     def __init__(self, *, usual_rate: float, visit: float) -> None:
         """`usual_rate` is in changes per step. `visit` is the usual interval between two visits, in steps."""
         self._rates, self._intervals = RATES * usual_rate, INTERVALS * visit
-        self._fresh = -np.expm1(-np.outer(self._rates, self._intervals)) / self._rates[:, None]  # (rates, intervals)
         self.horizon = HORIZON / usual_rate if PAYS[0] <= usual_rate * visit <= PAYS[1] else 0.0
         """Steps for which the result of a visit counts."""
+
+    @cached_property
+    def _fresh(self) -> Array:
+        """(rates, intervals) time for which a copy is fresh between two visits, steps."""
+        return np.asarray(-np.expm1(-np.outer(self._rates, self._intervals)) / self._rates[:, None])
 
     def information(self, chances: Array, age: Array, price: Array, lacks: Array) -> Array:
         """Return the value of information of visits now, and its upper limit at any age, (2, pages) steps. The value is
