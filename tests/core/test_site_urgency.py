@@ -332,7 +332,7 @@ def test_a_part_of_a_site_goes_on_with_what_another_learned(later: int) -> None:
     assert first.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[~upper], step=step), rel=1e-5)
 
 
-def test_the_value_of_information_only_adds_to_the_urgency_and_stays_below_the_price_until_foretold() -> None:
+def test_the_value_of_information_only_adds_to_the_urgency_and_stays_below_the_price_until_expected() -> None:
     """Pages that change independently, of which many may change too fast."""
     rng = np.random.default_rng(5)
     signals = Signals().lasting(25.0)

@@ -44,8 +44,8 @@ def test_the_value_is_never_negative_and_never_above_the_value_of_knowing_the_ra
     assert (found <= most + 1e-9).all()
 
 
-def test_a_visit_is_worth_most_where_its_result_tells_the_rates_apart() -> None:
-    """A change in ten days or three a day: a visit after three days tells, one after three months does not."""
+def test_a_visit_is_worth_most_where_its_result_separates_the_rates() -> None:
+    """A change in ten days or three a day: a visit after three days shows which, one after three months does not."""
     page = one_or_other(0.1, 3.0)
     assert value(page, 3.0) > 2.0
     assert value(page, 90.0) < 0.1 * value(page, 3.0)
@@ -56,7 +56,7 @@ def test_a_page_of_known_rate_has_nothing_to_show() -> None:
     assert value(one_or_other(0.1, 0.1), 3.0) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_value_that_cannot_fill_what_lacks_is_not_computed_but_its_limit_is_told() -> None:
+def test_a_value_that_cannot_fill_what_lacks_is_not_computed_but_its_limit_is_known() -> None:
     pages = np.ones(1)
     found, most = later().information(one_or_other(0.1, 3.0), 3.0 * pages, 3.0 * pages, 1e3 * pages)
     assert found[0] == 0.0 < most[0] < 1e3
