@@ -258,12 +258,26 @@ class Activity:
         fade, weight = self._fade(unchecked), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 
-    def passed(self, unchecked: UncheckedPages) -> Array:
-        """Return the expected number of changes of each page since its last fetch (the hazard)."""
-        if self._signals.siblings:
+    def even(self, unchecked: UncheckedPages, *, until: Ints | None = None) -> Array:
+        """Return what `hazard` would be if every section were equally active in all steps."""
+        end = self._steps[self.site[unchecked.section]] if until is None else until
+        return np.asarray(self._facts[_MEAN, unchecked.section] * np.maximum(end - unchecked.since, 0))
+
+    def predictions(self, unchecked: UncheckedPages, until: Ints, events: Array, exposure: Array) -> Array:
+        """Return the chance that each page changed before `until`, by `hazard` and by `even`, (2, pages)."""
+        hazards = self.hazard(unchecked, until=until), self.even(unchecked, until=until)
+        return np.stack([chance_of_change(each, events, exposure) for each in hazards])
+
+    def passed(self, unchecked: UncheckedPages, share: Array) -> Array:
+        """Return the expected number of changes of each page since its last fetch. `share` (sites,) is the weight of
+        `hazard` against `even`.
+        """
+        if not self._signals.siblings:
+            return self.even(unchecked)
+        if (share == 1.0).all():
             return self.hazard(unchecked)
-        passed = self._steps[self.site[unchecked.section]] - unchecked.since
-        return np.asarray(self._facts[_MEAN, unchecked.section] * passed)
+        trusted = share[self.site[unchecked.section]]
+        return np.asarray(trusted * self.hazard(unchecked) + (1.0 - trusted) * self.even(unchecked))
 
     def since_change(self, unchecked: UncheckedPages, step: Ints, events: Array, exposure: Array) -> Array:
         """Return the expected number of steps between the first change of a page and the fetch in `step`.

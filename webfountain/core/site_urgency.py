@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
-from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
+from webfountain.core.explanations import Explanations, Predictions, TrustInSections
 from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of, is_in_sample
 from webfountain.core.sections import Sections, run_begins
 from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
@@ -321,8 +321,8 @@ class Sites:
         belief = np.stack(self.activity.weights(unchecked, events, exposure))
         believed = chance_of_change(self.activity.hazard(unchecked), *belief)
         if self._signals.independent:
-            foretold = chance_of_change(self.activity.hazard(unchecked, until=steps), *belief)
-            self._learn_alone(pages, changed, (steps - unchecked.since).astype(np.float64), foretold)
+            by_sections = self.activity.predictions(unchecked, steps, *belief)
+            self._learn_alone(pages, changed, (steps - unchecked.since).astype(np.float64), by_sections)
         self.page[_EVENTS, pages], self.page[_EXPOSURE, pages] = self.activity.observe(
             unchecked, steps, changed, events=events, exposure=exposure
         )
@@ -345,10 +345,11 @@ class Sites:
         """Record visits for the explanation by independent pages, and update the weights of both explanations."""
         seen = age > 0.0  # a second fetch in the same step shows nothing
         pages, changed, age = pages[seen], changed[seen], age[seen]
-        odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
+        active, even = by_sections[:, seen]
+        predicted = Predictions(active, even, self._rates(pages).changed(age))
         self.page[_PAST, pages] += evidence_of(age, changed)
         pasts = [self.page[_PAST, begin:end] for begin, end in pairwise(self.offset.tolist())]
-        self.explanations.learn(self.site[pages], odds, pasts)
+        self.explanations.learn(self.site[pages], predicted, changed, pasts)
 
     def urgency(self, pages: Ints) -> Array:
         """Return the urgency of each page for a fetch now, weighted by the page's importance."""
@@ -360,7 +361,8 @@ class Sites:
         """
         known = self.page[_EVENTS], self.page[_EXPOSURE]
         chance = chance_of_change(self.activity.hazard(self.unchecked), *self.activity.weights(self.unchecked, *known))
-        still = self.activity.passed(self.unchecked) / self.activity.mean_rate(self.unchecked.section) * (1.0 - chance)
+        passed = self.activity.passed(self.unchecked, self.explanations.share_of_activity)
+        still = passed / self.activity.mean_rate(self.unchecked.section) * (1.0 - chance)
         places, some, share, age = self._mixed(np.arange(len(self.site)))
         changed = self._rates(some).changed(age)
         still[places] = share * still[places] + (1.0 - share) * age * (1.0 - changed)
@@ -378,7 +380,8 @@ class Sites:
 
     def _approach(self, pages: Ints, price: float = inf) -> Approach:
         unchecked, known = self.unchecked.of(pages), self.page[:, pages]
-        mean, passed = self.activity.mean_rate(unchecked.section), self.activity.passed(unchecked)
+        mean = self.activity.mean_rate(unchecked.section)
+        passed = self.activity.passed(unchecked, self.explanations.share_of_activity)
         events, exposure = self.activity.weights(unchecked, known[_EVENTS], known[_EXPOSURE])
         found, slope = urgency_and_slope(passed, mean, events, exposure)
         lasted, elapsed, more = passed / mean, passed / mean, np.zeros(len(pages))
@@ -441,10 +444,7 @@ class Sites:
             rates = self._rates(some)
             halfway = 4.0 * rates.changed(since / 2)
             alone = rates.changed(since)
-            for found, other in (
-                (obsolete, alone),
-                (so_far, since * (halfway + alone) / 6.0),
-                (growing, rates.growing(since)),
-            ):
+            others = alone, since * (halfway + alone) / 6.0, rates.growing(since)
+            for found, other in zip((obsolete, so_far, growing), others, strict=True):
                 found[places] = share * found[places] + (1.0 - share) * other
         return SiteBeliefs(*(summed(site, each, count) for each in (obsolete, so_far, growing)))
