@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.core.approaching import steps_until
-from webfountain.core.explanations import TrustInSections, log_odds_of
+from webfountain.core.explanations import FIRST_ODDS, TrustInSections, log_odds_of
 from webfountain.core.independent_pages import FIRST_PRIOR
 from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
@@ -21,10 +21,12 @@ def test_the_better_forecast_gains_odds_and_no_visit_is_certain() -> None:
 
 
 def test_the_odds_are_kept_and_begin_anew_with_another_version() -> None:
-    trust = TrustInSections(-1.5, 7.0, FIRST_PRIOR)
+    trust = TrustInSections(-1.5, 7.0, FIRST_PRIOR, activity=-3.25)
     again = TrustInSections.decode(trust.encode())
-    assert again[:2] == (-1.5, 7.0)
+    assert (again.log_odds, again.fetches, again.activity) == (-1.5, 7.0, -3.25)
     assert again.prior.tolist() == FIRST_PRIOR.tolist()
+    earlier = TrustInSections.decode(trust.encode()[:-4])
+    assert (earlier.log_odds, earlier.activity) == (-1.5, TrustInSections.begun().activity)
     for data in (b"", b"week" * 21):
         assert TrustInSections.decode(data).log_odds == TrustInSections.begun().log_odds
 
@@ -55,8 +57,25 @@ def test_a_site_of_pages_that_change_alone_comes_to_be_trusted_as_such_and_one_o
     assert without.trust.log_odds == TrustInSections.begun().log_odds
 
 
-def test_no_page_of_a_mixed_site_reaches_a_price_sooner_than_was_said() -> None:
+def test_bursts_come_to_count_where_they_foretell_changes_and_to_mean_nothing_where_pages_change_alone() -> None:
+    signals = Signals().lasting(8.0)
+    assert visited(together=True, signals=signals).trust.activity > 4.0
+    alone = visited(together=False, signals=signals)
+    assert alone.trust.activity < -4.0
+    alone.trust = alone.trust._replace(log_odds=FIRST_ODDS)
+    pages, now = np.arange(len(alone)), 361
+    by_mean_rates = alone.urgency(pages, step=now)
+    alone.believe(Signals(siblings=False).lasting(8.0))
+    assert alone.urgency(pages, step=now) == pytest.approx(by_mean_rates)
+    alone.believe(signals)
+    alone.trust = alone.trust._replace(activity=FIRST_ODDS)
+    assert alone.urgency(pages, step=now) != pytest.approx(by_mean_rates, rel=0.01)
+
+
+@pytest.mark.parametrize("activity", [-FIRST_ODDS, 0.0, FIRST_ODDS])
+def test_no_page_of_a_mixed_site_reaches_a_price_sooner_than_was_said(activity: float) -> None:
     site = visited(together=False, signals=Signals().lasting(8.0), steps=200)
+    site.trust = site.trust._replace(activity=activity)
     now = 201
     pages = np.arange(len(site))
     worth = site.urgency(pages, step=now)
