@@ -7,11 +7,12 @@ explanations. At first, the explanation by independent pages has almost no weigh
 The explanation by sections makes two predictions: by the recent activity of a section, and by its mean rate alone, so
 that bursts mean nothing and only the age of a copy counts. On some sites pages that were quiet for years change
 together, and bursts elsewhere would draw the visits away from them. So the hazard behind an urgency is a weighted mean
-of both hazards. The weights come from the predictions in the same way.
+of both hazards. These weights are Bayesian: one release must outweigh many quiet batches, so the gain of a batch has no
+limit.
 
-The weights follow the Hedge algorithm with rate 1. Each batch of visits lowers the log odds of the worse explanation by
-the log likelihood ratio, but by no more than `MOST_GAIN` = 1. Without fading, the loss of the mixture is at most (L +
-ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight.
+The weights of the explanations follow the Hedge algorithm with rate 1. Each batch of visits lowers the log odds of the
+worse explanation by the log likelihood ratio, but by no more than `MOST_GAIN` = 1. Without fading, the loss of the
+mixture is at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight.
 
 Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
 al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
@@ -45,8 +46,8 @@ FIRST_ODDS: Final = 5.0
 FIRST_ODDS_OF_ACTIVITY: Final = 2.0
 """Log odds, for a new site, that the activity of its sections predicts changes better than their mean rates."""
 MOST_GAIN: Final = 1.0
-"""Largest change of the log odds that one batch of visits can cause. One release can change many pages, so the visits
-of a batch are not independent evidence.
+"""Largest change of the log odds of `FIRST_ODDS` that one batch of visits can cause. One release can change many pages,
+so the visits of a batch are not independent evidence.
 """
 HALF: Final = 2000.0
 """A prediction loses half of its weight after this many visits."""
@@ -120,8 +121,8 @@ class Explanations:
         share, (active, even, alone) = self.share_of_activity[site], predicted
         sections = share * active + (1.0 - share) * even
         odds = log_odds_of(sections, alone, changed), log_odds_of(active, even, changed)
-        gained = np.stack([np.bincount(site, each, minlength=len(self.trusts)) for each in odds])
-        gained = np.clip(gained, -MOST_GAIN, MOST_GAIN)
+        by_sections, by_activity = (np.bincount(site, each, minlength=len(self.trusts)) for each in odds)
+        gained = np.stack([np.clip(by_sections, -MOST_GAIN, MOST_GAIN), by_activity])
         made = np.bincount(site, minlength=len(self.trusts))
         for number in np.flatnonzero(made).tolist():
             trust, count = self.trusts[number], int(made[number])
