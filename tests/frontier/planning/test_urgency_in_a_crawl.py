@@ -136,7 +136,7 @@ def test_after_a_restart_a_site_goes_on_from_what_was_kept_with_it(monkeypatch: 
 
 FOUR = [f"http://{name}.example" for name in ("one", "two", "three", "four")]
 FEW = [f"{directory}/{page}" for page in range(6) for directory in ("docs", "blog")]
-KILLED_AT = START + 6.4 * DAY
+KILLED_AT = START + 6.9 * DAY
 """In the second cycle of four days."""
 
 
