@@ -105,6 +105,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "service/pages/test_in_chromium",
     ),
     "several ants on one store": (
+        "frontier/cluster/test_disorder",
         "frontier/cluster/test_round_trips",
         "frontier/cluster/test_set_backs",
         "frontier/cluster/test_split_sites",
