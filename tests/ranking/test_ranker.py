@@ -182,6 +182,7 @@ def test_the_command_ranks_the_log_of_a_store(tmp_path: Path, capsys: pytest.Cap
         (["--graph", "g.npz", "--method", "backlinks", "--damping", ".5"], "--damping"),
         (["--graph", "t"], "t is not an npz"),
         (["--graph", "g.npz", "--out", "none/x.npy"], "--out: none/x.npy"),
+        (["--store", "rocksdb://."], "ranking.every in the policy file switches it on"),
     ],
 )
 def test_a_wrong_argument_is_named(

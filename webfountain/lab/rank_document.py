@@ -75,6 +75,10 @@ def rank_log(url: str, *, method: str, damping: float | None, trusted: Path | No
     with tempfile.TemporaryDirectory(prefix="webfountain-rank-") as scratch:
         begin = time.perf_counter()
         log = ranked_log(url, Path(scratch))
+        if not log.graph.nodes:
+            raise InputError(
+                f"{url}: no crawl has logged links there (ranking.every in the policy file switches it on)"
+            )
         seeds = None if trusted is None else _places(trusted, log.fingerprints)
         ranking = _ranked(log.graph, method, damping=damping, trusted=seeds)
         seconds = time.perf_counter() - begin
