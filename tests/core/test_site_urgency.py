@@ -330,29 +330,3 @@ def test_a_part_of_a_site_goes_on_with_what_another_learned(later: int) -> None:
     assert first.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[~upper], step=step), rel=1e-5)
     first.follow(second)
     assert first.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[~upper], step=step), rel=1e-5)
-
-
-def test_the_value_of_information_only_adds_to_the_urgency_and_stays_below_the_price_until_expected() -> None:
-    """Pages that change independently, of which many may change too fast."""
-    rng = np.random.default_rng(5)
-    signals = Signals().lasting(25.0)
-    site = SiteUrgency(signals=signals)
-    site.trust = site.trust._replace(log_odds=-9.0)
-    pages = site.add([f"/{page}" for page in range(400)], since=np.zeros(400, dtype=np.int64), importance=np.ones(400))
-    rate = np.exp(rng.uniform(np.log(1e-3), np.log(3.0), 400))
-    last = np.zeros(400, dtype=np.int64)
-    for step in range(1, 90):
-        some = rng.choice(pages, 16, replace=False)
-        site.observe(some, rng.random(16) < -np.expm1(-rate[some] * (step - last[some])), step=step)
-        last[some] = step
-    now = Sites([site], step=90)
-    price = 4.0
-    plain, informed = now.approach().urgency, now.approach(price)
-    assert (informed.urgency >= plain).all()
-    raised = np.flatnonzero((plain < price) & (informed.urgency >= price))
-    assert len(raised) > 0
-    wanted = informed.urgency < price
-    soon = int(np.ceil(now.steps_until(informed, wanted, np.array([price]))[0, 0]))
-    assert soon < 90
-    for step in range(1, soon):
-        assert Sites([site], step=90 + step).approach(price).urgency[wanted].max() < price * 1.02

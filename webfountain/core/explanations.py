@@ -26,7 +26,6 @@ import numpy as np
 
 from webfountain.core.activity import TELLABLE
 from webfountain.core.independent_pages import FIRST_PRIOR, RATES, likelier_prior
-from webfountain.core.value_of_information import LaterVisits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -105,7 +104,6 @@ class Explanations:
         self._usual_rate = signals.prior_rate
         self.tellable = TELLABLE / max(signals.visit, _LEAST_CHANCE)
         """Highest rate, in changes per step, that visits at the usual interval can show."""
-        self.later = LaterVisits(usual_rate=signals.prior_rate, visit=signals.visit)
         self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
         self._weigh()
 

@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from webfountain.core.arrays import Array
 
 
 __all__ = ["Approach", "FetchEvidence", "SectionRate", "SiteBeliefs"]
-
-REVIEW: Final = 0.25
-"""The urgency of a page that may reach a price by the value of information is computed again when the time since its
-last fetch has grown by this share.
-"""
-_TINY: Final = 1e-30
 
 
 class SectionRate(NamedTuple):
@@ -57,30 +49,9 @@ class Approach(NamedTuple):
     least: Array
     """A page reaches an urgency u no earlier than `least` times √u steps after its last fetch."""
 
-    more: Array
-    """Upper limit of the value of information in the urgency; the other bounds do not include it."""
-
-    def steps_until(self, urgency: Array) -> Array:
-        """Return a lower bound on the steps until each page reaches an urgency, or until its value of information must
-        be computed again.
-        """
-        steps = self._steps_until(urgency)
-        if len(informs := np.flatnonzero(self.more)):
-            some = Approach(*(each[informs] for each in self))
-            sooner = np.maximum(some._steps_until(urgency - some.more), REVIEW * some.elapsed)
-            steps[:, informs] = np.minimum(steps[:, informs], sooner)
-        return steps
-
-    def _steps_until(self, urgency: Array) -> Array:
-        urgency = np.maximum(urgency, _TINY)
-        by_slope = (np.log(urgency) - np.log(np.maximum(self.urgency, _TINY))) / np.maximum(self.slope, _TINY)
-        steps = (np.exp(np.minimum(by_slope, 100.0)) - 1.0) * self.lasted  # `expm1` takes four times as long
-        return np.asarray(np.maximum(steps, np.sqrt(urgency) * self.least - self.elapsed, out=steps))
-
     def times(self, factor: Array) -> Approach:
         """Return a copy in which all urgencies are multiplied by `factor`."""
-        urgency, least, more = factor * self.urgency, self.least / factor**0.5, factor * self.more
-        return self._replace(urgency=urgency, least=least, more=more)
+        return self._replace(urgency=factor * self.urgency, least=self.least / factor**0.5)
 
 
 class FetchEvidence(NamedTuple):

@@ -369,44 +369,40 @@ class Sites:
         chance[places] = share * chance[places] + (1.0 - share) * changed
         return np.asarray(self.page[_IMPORTANCE] * still), chance
 
-    def approach(self, price: float = inf) -> Approach:
-        """Return the `urgency` of every page now, at the price of a fetch in steps, with bounds on its growth."""
+    def approach(self) -> Approach:
+        """Return the `urgency` of every page now, with bounds on its growth."""
         if len(self.site) <= _SLICE:
-            return self._approach(np.arange(len(self.site)), price)
+            return self._approach(np.arange(len(self.site)))
         # It is computed in slices, because the intermediate arrays need several times the memory of the result.
         slices = (np.arange(begin, min(begin + _SLICE, len(self.site))) for begin in range(0, len(self.site), _SLICE))
-        parts = [self._approach(pages, price) for pages in slices]
+        parts = [self._approach(pages) for pages in slices]
         return Approach(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _approach(self, pages: Ints, price: float = inf) -> Approach:
+    def _approach(self, pages: Ints) -> Approach:
         unchecked, known = self.unchecked.of(pages), self.page[:, pages]
         mean = self.activity.mean_rate(unchecked.section)
         passed = self.activity.passed(unchecked, self.explanations.share_of_activity)
         events, exposure = self.activity.weights(unchecked, known[_EVENTS], known[_EXPOSURE])
         found, slope = urgency_and_slope(passed, mean, events, exposure)
-        lasted, elapsed, more = passed / mean, passed / mean, np.zeros(len(pages))
+        lasted, elapsed = passed / mean, passed / mean
         square = events * mean / exposure  # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2
         places, some, share, age = self._mixed(pages)
         if len(some):
             sample = is_in_sample(some - self.offset[self.site[some]], np.diff(self.offset)[self.site[some]])
-            rates, later = self._rates(some), self.explanations.later
-            alone = rates.alone(age, sample=sample, tellable=self.explanations.tellable)
+            alone = self._rates(some).alone(age, sample=sample, tellable=self.explanations.tellable)
             found[places] = share * found[places] + (1.0 - share) * alone.urgency
-            asked = np.where(sample, inf, price / np.maximum(known[_IMPORTANCE, places], _TINY))
-            value, more[places] = (1.0 - share) * later.information(rates.chances, age, asked, asked - found[places])
-            found[places] += value
             square[places] = share * square[places] + (1.0 - share) * alone.rate
             slope[places], lasted[places] = 2.0, np.minimum(lasted[places], age)
             elapsed[places] = np.maximum(elapsed[places], age)
         least = np.sqrt(2.0 / (np.maximum(known[_IMPORTANCE], _TINY) * square))
-        return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least, more * known[_IMPORTANCE])
+        return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
         """Return (prices, sites) lower bounds on the steps until a `wanted` page reaches a price, provided that no
         fetch finds a change.
 
-        The bound is nearly exact for urgencies close to the price, and inf if no page ever reaches it. After `REVIEW`
-        of a page's age at the latest, its value of information must be computed again.
+        For a page whose urgency is close to the price, the bound is nearly exact. The bound is inf if no page ever
+        reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)
@@ -416,7 +412,11 @@ class Sites:
 
     def _steps_until(self, approach: Approach, pages: Ints, prices: Array) -> Array:
         until = np.full((len(prices), len(self._sites)), inf)
-        steps = Approach(*(each[pages] for each in approach)).steps_until(np.maximum(prices, _TINY)[:, None])
+        urgency, slope, lasted, elapsed, least = (each[pages] for each in approach)
+        asked = np.maximum(prices, _TINY)[:, None]
+        by_slope = (np.log(asked) - np.log(np.maximum(urgency, _TINY))) / np.maximum(slope, _TINY)
+        steps = (np.exp(np.minimum(by_slope, 100.0)) - 1.0) * lasted  # `expm1` takes four times as long
+        np.maximum(steps, np.sqrt(asked) * least - elapsed, out=steps)
         begins = run_begins(self.site[pages])
         soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
         until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)

@@ -65,7 +65,7 @@ class SitesTogether:
 
     def reckon(self, price: float, *, rest_s: float) -> None:
         """Compute the ranking of each site. Allow the next computation of a ranking only after `rest_s` seconds."""
-        approach = self.urgencies.approach(price=price / self.step_s)
+        approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
         approach = self._weigh_dates(worth, approach)
         wanted = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
