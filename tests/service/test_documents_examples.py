@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.api.crawled import crawled_store, served
+from webfountain.config import FountainConfig
+from webfountain.crawl.builder import build_own
+from webfountain.metrics import Metrics
 from webfountain.service.settings import read_settings
 
 if TYPE_CHECKING:
@@ -26,11 +29,28 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return crawled_store(tmp_path_factory.mktemp("examples") / "store")
 
 
+def run_example(number: int, url: str) -> None:
+    code = PYTHON[number].replace("rocksdb://.webfountain", url)
+    exec(compile(code, "docs/service.md", "exec"), {})
+
+
 @pytest.mark.parametrize("number", range(len(PYTHON)))
 def test_a_python_example_runs(number: int, url: str, tmp_path: Path) -> None:
     shutil.copytree(url.removeprefix("rocksdb://"), tmp_path / "store")
-    code = PYTHON[number].replace("rocksdb://.webfountain", f"rocksdb://{tmp_path}/store")
-    exec(compile(code, "docs/service.md", "exec"), {})
+    run_example(number, f"rocksdb://{tmp_path}/store")
+
+
+@pytest.mark.parametrize("number", range(len(PYTHON)))
+def test_a_python_example_runs_on_a_crawl_that_has_just_begun(number: int, tmp_path: Path) -> None:
+    """No page is known yet, so the freshness is None."""
+    url, policy = f"rocksdb://{tmp_path}/store", tmp_path / "policy.toml"
+    policy.write_text(
+        "[collection]\nname = 'test'\nseeds = ['http://a.example/']\n"
+        "[politeness]\nuser_agent = 'one/1 (+https://a.example)'\n"
+    )
+    config = FountainConfig(store=url, repository=str(tmp_path / "copies"))
+    build_own(config, str(policy), Metrics()).frontier.close()
+    run_example(number, url)
 
 
 def test_every_address_answers(url: str) -> None:
