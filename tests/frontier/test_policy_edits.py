@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.frontier.drive import Drive
 from tests.frontier.scenarios import Scenario, crawl, edit, held, rules_of, standings
+from webfountain.duplicates.index import DuplicateIndex
+from webfountain.policy.collection_file import read_collection
 from webfountain.policy.judge import Judge, judge_again
 from webfountain.policy.lineage import Lineage
 from webfountain.policy.url_rules import REASONS
@@ -19,6 +22,7 @@ from webfountain.report.policy_check import policy_effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from webfountain.policy.collection import Collection
     from webfountain.records import PageRecord
@@ -274,3 +278,37 @@ def test_what_is_refused_under_the_policy_that_comes_is_judged_under_that_one() 
     records = [record for _, record in drive.store.pages.records()]
     assert not [1 for _, verdict in judge_again(judge, records) if verdict.reason is not None]
     assert foretell(drive.store, made.after()).dropped == {"denied": 1}
+
+
+def test_a_seeds_file_that_is_cut_while_an_edit_of_it_is_adopted_does_not_end_the_crawl(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The worker's stages read it after the check; the next edit, of the whole file, reaches what is known."""
+    file, seeds = tmp_path / "policy.toml", tmp_path / "seeds.txt"
+    rules = "[politeness]\nuser_agent = 'one/1 (+https://a.example)'\n[network]\nallow_private = true\n"
+    rules += "[duplicates]\ndetect = true\n[policies.default]\ndampening = 0.5\n"
+    file.write_text(f"[collection]\nname = 'one'\nseeds_file = 'seeds.txt'\n{rules}")
+    links = "".join(f"<a href='http://one.example/{number}'></a>" for number in range(3))
+    seeds.write_text("http://one.example/\n")
+    index = DuplicateIndex(tmp_path / "duplicates")
+    drive = Drive(
+        read_collection(file),
+        lambda fetch, _: (200, {"content-type": "text/html"}, f"{fetch.url}{links}".encode(), 0.1),
+        duplicates=index,
+        recrawl=False,
+    )
+    drive.run(seconds=600)
+    whole = "http://one.example/\nhttp://one.example/1\n"
+    seeds.write_text(whole)
+    drive.frontier.work.adopt(read_collection(file))
+    seeds.write_text("http://one.example/\ncut off")
+    drive.run(seconds=600)
+    assert drive.page("http://one.example/1").trust == 0.25
+    errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len([error for error in errors if "seeds.txt:2" in error]) == 2  # precedence, and the review of known pages
+    seeds.write_text(whole)
+    drive.frontier.work.adopt(read_collection(file))
+    drive.run(seconds=600)
+    assert drive.page("http://one.example/1").trust == 0.5
+    assert len(caplog.records) == len(errors)
+    drive.frontier.close()

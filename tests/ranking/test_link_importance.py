@@ -18,6 +18,7 @@ from webfountain.clock import ManualClock
 from webfountain.core.topics import HOT, WordCounts
 from webfountain.lab.simulate.crawl_order import GraphFile
 from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
+from webfountain.policy.collection_file import read_collection
 from webfountain.ranking.link_importance import RisenPages, live_importance
 from webfountain.ranking.link_journal import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.link_log import LinkLogReader
@@ -165,6 +166,25 @@ def test_a_ranking_is_begun_in_time_and_brought_into_the_queues(tmp_path: Path) 
     assert crawl.metrics.get("ranking/epochs") >= 3
     assert crawl.metrics.get("ranking/moved") > 0
     assert EpochScores(tmp_path / "scores").epoch == crawl.metrics.get("ranking/epochs")
+
+
+def test_a_seeds_file_that_is_cut_when_a_ranking_begins_does_not_end_the_crawl(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file, seeds, ranker, clock = tmp_path / "policy.toml", tmp_path / "seeds.txt", AtOnce(), ManualClock(1_000_000.0)
+    rules = "[ranking]\nevery = '5s'\n[network]\nallow_private = true\n"
+    rules += "[politeness]\nuser_agent = 'one/1 (+https://a.example)'\n"
+    file.write_text(f"[collection]\nname = 'one'\nseeds_file = 'seeds.txt'\nlimits.pages = 99\n{rules}")
+    seeds.write_text(f"{HOME}/\n")
+    collection = read_collection(file)
+    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=ranker)
+    crawl = Drive(collection, web(LINKS), clock=clock, importance=importance, recrawl=False)
+    seeds.write_text(f"{HOME}/\ncut off")
+    crawl.run(until=lambda: "seeds.txt:2" in caplog.text)
+    assert not ranker.jobs
+    seeds.write_text(f"{HOME}/\n")
+    crawl.run(until=lambda: ranker.jobs)
+    assert ranker.jobs
 
 
 def test_rankings_that_are_asked_for_take_a_twentieth_of_a_core_at_most(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
+from webfountain.errors import PolicyError
 from webfountain.ranking.link_journal import NOFOLLOW, REDIRECT, UNFOLLOWED
 from webfountain.ranking.ranker_process import Job
 from webfountain.ranking.scores import EpochScores
@@ -136,7 +137,10 @@ class Rankings:
                 self._log.flush()
                 self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0
                 self._started_at, self._spent = at, self._spent + self._ranker.cost_s()
-                self._ranker.start(Job(self._links, str(self._folder), at, trusted(), newer_than=self.scores.at))
+                try:
+                    self._ranker.start(Job(self._links, str(self._folder), at, trusted(), newer_than=self.scores.at))
+                except PolicyError as error:  # somebody is writing the seeds file
+                    logger.error("The new ranking failed; the previous one stays in force: %s", error)
         if not self.scores.refresh():
             return False
         self._refresh_completeness()

@@ -122,14 +122,16 @@ class Review:
         """Start or continue to apply a policy file to all known pages, unless this is already done."""
         seeds = _seeds_of(collection)
         law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
-        if self._progress.law != law:
+        is_other = self._progress.law != law
+        is_new = is_other and not self._store.sites.after("", 1)
+        derives = not is_new and (self._progress.derives or (is_other and self._progress.spread != spread))
+        # This reads the seeds file and may fail; then the progress must not yet say that the file was adopted.
+        self._derivation = _Derivation(self._store, collection, self._judge) if derives else None
+        if is_other:
             waiting = self._progress.switched + self._progress.waiting
-            is_new = not self._store.sites.after("", 1)
-            derives = not is_new and (self._progress.derives or self._progress.spread != spread)
             self._progress = msgspec.structs.replace(self._progress, law=law, spread=spread, derives=derives)
             self._begin_round(waiting, is_done=is_new)
             self._keep(self._progress)
-        self._derivation = _Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
         """Read all crawled pages again, and make pages due earlier if they would be fetched too late. The review

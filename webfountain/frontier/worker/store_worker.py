@@ -6,6 +6,7 @@ For each batch, the worker settles ended leases (`settlement`), parks and activa
 
 from __future__ import annotations
 
+import logging
 from contextlib import ExitStack
 from math import inf
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from webfountain.core.forecast import published
+from webfountain.errors import PolicyError
 from webfountain.frontier.batch import BatchResult, CensusSnapshot
 from webfountain.frontier.planning.collection_forecast import fresh_share
 from webfountain.frontier.progress import IDLE_S, LIMIT, RateLimit
@@ -52,6 +54,7 @@ __all__ = [
     "take_census",
 ]
 
+logger = logging.getLogger(__name__)
 IMMEDIATE_BATCH: Final = 100
 """Maximum number of sites that one batch activates for immediate URLs, and maximum number of such URLs per site."""
 _T = TypeVar("_T")
@@ -237,7 +240,10 @@ class StoreWorker:
         if batch.collection is not None:
             self._publisher.publish_collection(batch.collection)
             for adopt in self._stages.adopt:
-                adopt(batch.collection)
+                try:
+                    adopt(batch.collection)
+                except PolicyError as error:  # the file changed after its check, so this edit is followed by another
+                    logger.error("The edited seeds file could not be adopted completely: %s", error)
 
     def _take_stock(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Add counts of the store's pages and sites to the result.
