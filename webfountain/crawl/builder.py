@@ -35,7 +35,7 @@ from webfountain.store.locations import folder_of, without_password
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from scrapy.settings import BaseSettings
 
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.inbox.notes import Notes
     from webfountain.metrics import Metrics
     from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.records import Link
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
@@ -140,16 +141,23 @@ def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSe
 
 def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
     """Load the seeds of a collection. If there are several ants, one ant loads the seeds file, and the others wait."""
-    entrance = frontier.worker.entrance
-    judge, discover = entrance.judge, entrance.due.discover
-    if store.claims is None or of.seeds_file is None:
-        return load_seeds(of, judge, discover, at=clock.now())
+    entrance, progress, at = frontier.worker.entrance, frontier.progress, clock.now()
+    judge = entrance.judge
+
+    def discover(links: Sequence[Link], *, at: float) -> Sequence[Link]:
+        found = entrance.due.discover(links, at=at)
+        progress.stored = store.census.statistics()
+        return found
 
     def rest() -> bool:
         time.sleep(POLL_S)
-        return not frontier.progress.stopped
+        return not progress.stopped
 
-    return load_seeds_once(of, judge, discover, store.claims, owner=frontier.owner, now=clock.now, rest=rest)
+    with progress.adding_seeds():
+        frontier.worker.publisher.publish_limit(progress.limit(at), at=at)
+        if store.claims is None or of.seeds_file is None:
+            return load_seeds(of, judge, discover, at=at)
+        return load_seeds_once(of, judge, discover, store.claims, owner=frontier.owner, now=clock.now, rest=rest)
 
 
 def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:

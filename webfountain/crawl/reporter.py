@@ -115,6 +115,7 @@ class Reporter:
         self._progress: ProgressDisplay | None = None
         self._task: asyncio.Task[None] | None = None
         self._freshness: float | None = None
+        self._estimate: asyncio.Task[None] | None = None
         has_log_stats = crawler.settings.getwithbase("EXTENSIONS").get(_LOG_STATS) is not None
         self._logs = not has_log_stats and logger.isEnabledFor(logging.INFO)
         self._next_line = FIRST_LINE_S
@@ -171,12 +172,17 @@ class Reporter:
 
     async def _report_while_it_runs(self) -> None:
         for moment in itertools.count():
-            if self._progress is not None and moment % FRESHNESS_EVERY == 0:
-                frontier = self._session.frontier
-                estimate = partial(frontier.worker.fresh_share, frontier.progress.stored, frontier.now())
-                self._freshness = await self._session.call(estimate)
+            is_time = moment % FRESHNESS_EVERY == 0 and not self._session.worker.is_ending
+            if self._progress is not None and is_time and (self._estimate is None or self._estimate.done()):
+                self._estimate = self._session.worker.begin(self._estimate_freshness())
             self._publish()
             await asyncio.sleep(EVERY_S)
+
+    async def _estimate_freshness(self) -> None:
+        """Estimate the freshness, after the worker thread's current work. A load of seeds may take minutes."""
+        frontier = self._session.frontier
+        estimate = partial(frontier.worker.fresh_share, frontier.progress.stored, frontier.now())
+        self._freshness = await self._session.call(estimate)
 
     def _publish(self) -> None:
         for name, many in self._session.metrics.snapshot().items():

@@ -135,6 +135,7 @@ class Progress:
         """True if this process is giving up its sites in order to end."""
         self.lacks_room = False
         """True if the disk has too little room for new copies."""
+        self._is_adding_seeds = False
 
     # -------------------------------------------------------------- the budget
 
@@ -159,6 +160,7 @@ class Progress:
             (self.is_paused, "it is paused (`webfountain resume`)"),
             (self.lacks_room, "the disk of the copies is full"),
             (self._handed_out >= self._most, "--max-pages is reached"),
+            (self._is_adding_seeds, "seeds are being added"),
             (self.congested(), "pages are fetched faster than they are read and written"),
             (self._pace.open_at() > at, "the budget (cycle.capacity_pages_per_period)"),
         )
@@ -176,6 +178,15 @@ class Progress:
         self._handed_out += 1
 
     # ---------------------------------------------------------- with the worker
+
+    @contextmanager
+    def adding_seeds(self) -> Iterator[None]:
+        """Report that seeds limit the rate during a ``with`` block, in which the worker thread adds seeds."""
+        self._is_adding_seeds = True
+        try:
+            yield
+        finally:
+            self._is_adding_seeds = False
 
     @contextmanager
     def examining(self, fetched: FetchResult) -> Iterator[None]:

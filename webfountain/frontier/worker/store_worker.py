@@ -189,7 +189,7 @@ class StoreWorker:
         self._stages = stages
         self._settlement = settlement
         self._leasing = leasing
-        self._publisher = Publisher(store.board)
+        self.publisher = Publisher(store.board)
         self._counts = counts
         self._recoveries = recoveries
         self._outlook = outlook
@@ -220,7 +220,7 @@ class StoreWorker:
             chores(batch, result)
         for tidy in self._stages.tidy if batch.tidy else ():
             tidy(batch)
-        self._publisher.publish(batch)
+        self.publisher.publish(batch)
         self._take_stock(batch, result, is_asked=is_asked)
         for recovery in self._recoveries:
             recovery.apply(result)
@@ -238,7 +238,7 @@ class StoreWorker:
     def _adopt_collection(self, batch: Batch) -> None:
         """Adopt an edited policy file."""
         if batch.collection is not None:
-            self._publisher.publish_collection(batch.collection)
+            self.publisher.publish_collection(batch.collection)
             for adopt in self._stages.adopt:
                 try:
                     adopt(batch.collection)
@@ -304,11 +304,16 @@ class Publisher:
         if batch.price is not None and batch.price != self._price and batch.rules:
             self._price = batch.price
             self._board.put_value(PRICE, msgspec.msgpack.encode(batch.price))
-        if batch.limit is not None and batch.limit != self._limit:
-            self._limit = batch.limit
-            self._board.put_value(LIMIT, msgspec.msgpack.encode(RateLimit(batch.at, batch.limit)))
+        if batch.limit is not None:
+            self.publish_limit(batch.limit, at=batch.at)
         if batch.shares is not None:
             self._board.put_value(SHARES, msgspec.msgpack.encode(batch.shares))
+
+    def publish_limit(self, words: str, *, at: float) -> None:
+        """Publish what limits the rate of fetches at the time `at`, UTC seconds."""
+        if words != self._limit:
+            self._limit = words
+            self._board.put_value(LIMIT, msgspec.msgpack.encode(RateLimit(at, words)))
 
 
 class ChangeLogTrim(Stage):
