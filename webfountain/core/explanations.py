@@ -8,7 +8,8 @@ The explanation by sections makes two predictions: by the recent activity of a s
 that bursts mean nothing and only the age of a copy counts. On some sites pages that were quiet for years change
 together, and bursts elsewhere would draw the visits away from them. So the hazard behind an urgency is a weighted mean
 of both hazards. These weights are Bayesian: one release must outweigh many quiet batches, so the gain of a batch has no
-limit.
+limit. Against independent pages, sections are scored by their activity: mean rates predict the visits of independent
+pages well, and would keep sections in force on sites that have none.
 
 The weights of the explanations follow the Hedge algorithm with rate 1. Each batch of visits lowers the log odds of the
 worse explanation by the log likelihood ratio, but by no more than `MOST_GAIN` = 1. Without fading, the loss of the
@@ -116,9 +117,8 @@ class Explanations:
         predicted, changed : (visits,) chances of a change, predicted before the visit; whether it found one
         past : for each site, the past of all its pages
         """
-        share, (active, even, alone) = self.share_of_activity[site], predicted
-        sections = share * active + (1.0 - share) * even
-        odds = log_odds_of(sections, alone, changed), log_odds_of(active, even, changed)
+        active, even, alone = predicted
+        odds = log_odds_of(active, alone, changed), log_odds_of(active, even, changed)
         by_sections, by_activity = (np.bincount(site, each, minlength=len(self.trusts)) for each in odds)
         gained = np.stack([np.clip(by_sections, -MOST_GAIN, MOST_GAIN), by_activity])
         made = np.bincount(site, minlength=len(self.trusts))
