@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from tests.core.approaching import steps_until
-from webfountain.core.explanations import FIRST_ODDS, TrustInSections, log_odds_of
-from webfountain.core.independent_pages import FIRST_PRIOR
+from webfountain.core.explanations import FIRST_ODDS, Explanations, Predictions, TrustInSections, log_odds_of
+from webfountain.core.independent_pages import COLUMNS, FIRST_PRIOR
 from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
 
@@ -70,6 +70,15 @@ def test_bursts_come_to_count_where_they_foretell_changes_and_to_mean_nothing_wh
     alone.believe(signals)
     alone.trust = alone.trust._replace(activity=FIRST_ODDS)
     assert alone.urgency(pages, step=now) != pytest.approx(by_mean_rates, rel=0.01)
+
+
+def test_sections_lose_against_pages_alone_by_their_activity_also_where_bursts_mean_nothing() -> None:
+    """Their mean rates predict pages that change alone as well as such pages do."""
+    trust = TrustInSections.begun()._replace(fetches=0.0, activity=-FIRST_ODDS)
+    explanations = Explanations([trust], signals=Signals())
+    predicted = Predictions(active=np.array([0.5]), even=np.array([0.1]), alone=np.array([0.1]))
+    explanations.learn(np.array([0]), predicted, np.array([False]), [np.zeros((COLUMNS, 20))])
+    assert explanations.trusts[0].log_odds == pytest.approx(FIRST_ODDS - np.log(0.9 / 0.5), abs=0.01)
 
 
 @pytest.mark.parametrize("activity", [-FIRST_ODDS, 0.0, FIRST_ODDS])
